@@ -62,10 +62,10 @@ demo: $(or $(wildcard $(VENV)/run-ready),.venv-demo/ready) ## watch an agent bei
 	$(<D)/bin/python demo/run.py
 
 bench: $(VENV)/bench-ready $(FRAMEWORKS:%=.venv-%/ready) ## measure against the peers, print the table
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks
 
 volume: $(VENV)/bench-ready ## build stores of a million threads, measure what grows: an hour
-	$(BIN)/python -m benchmarks.volume
+	$(BIN)/python -m benchmarks volume
 
 lint: $(VENV)/tests-ready ## check style and formatting
 	$(BIN)/ruff check .

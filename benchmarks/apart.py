@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
+from benchmarks.contest.units import volume
 from benchmarks.measure import Bench
 from benchmarks.report import Row, times
-from holdfast.bench.units import volume
 
 ROOT = Path(__file__).resolve().parent.parent
 # So many turns stand for the end of a conversation.

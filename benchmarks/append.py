@@ -11,11 +11,11 @@ from typing import Any
 import apsw
 
 import holdfast
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import Writer
 from benchmarks.measure import DURABILITIES, Bench, Durability, Pair, alternate, timed
 from benchmarks.peers import plain_database
 from benchmarks.report import Row, times
-from holdfast.bench.units import volume
-from holdfast.bench.workload import Writer
 
 SHORT, LONG = 10, 10_000
 

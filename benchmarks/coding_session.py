@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import holdfast
+from benchmarks.contest.units import volume
 from benchmarks.measure import Bench, disk_size
 from benchmarks.report import Row
 from benchmarks.repository import committer
-from holdfast.bench.units import volume
 
 WORDS = ("return", "self", "value", "index", "for", "not", "raise", "name", "state")
 LINES = 150

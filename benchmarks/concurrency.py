@@ -13,11 +13,11 @@ from multiprocessing.synchronize import Barrier
 from statistics import mean, median
 
 import holdfast
+from benchmarks.contest.disk import sync_time
+from benchmarks.contest.units import duration
+from benchmarks.contest.workload import Writer
 from benchmarks.measure import Bench
 from benchmarks.report import Row
-from holdfast.bench.disk import sync_time
-from holdfast.bench.units import duration
-from holdfast.bench.workload import Writer
 
 SAVERS = 16
 NOTES = 64

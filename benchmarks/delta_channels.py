@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 import psycopg
 
 import holdfast
+from benchmarks.contest.stores.langgraph import delta_state, sqlite_saver
+from benchmarks.contest.units import volume
 from benchmarks.langgraph_savers import CHAT, TURNS, Talk, config_of
 from benchmarks.measure import Bench, Cost, cost_of, disk_size
 from benchmarks.postgres import relations_size
 from benchmarks.report import Row, times
 from benchmarks.server import private_server
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.bench.stores.langgraph import delta_state, sqlite_saver
-from holdfast.bench.units import volume
 
 # Two writes a turn: after so many turns LangGraph stores the channel whole again.
 CYCLE = 50

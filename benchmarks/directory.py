@@ -10,10 +10,10 @@ from functools import partial
 from itertools import count, cycle
 
 import holdfast
+from benchmarks.contest.units import duration, volume
+from benchmarks.contest.workload import Message, Writer, growing, json_size
 from benchmarks.measure import Bench, alternate, disk_size, timed
 from benchmarks.report import Row, times
-from holdfast.bench.units import duration, volume
-from holdfast.bench.workload import Message, Writer, growing, json_size
 
 TASKS = 16
 

@@ -9,19 +9,19 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from benchmarks.measure import Bench, disk_size, percentile, timed
-from benchmarks.peers import PEERS
-from benchmarks.report import Row, Series, failed
-from benchmarks.workloads import changing_prompt, edited, sliding_window
-from holdfast.bench.chart import Bar, chart
-from holdfast.bench.stores.chat import Chat
-from holdfast.bench.stores.threads import (
+from benchmarks.contest.chart import Bar, chart
+from benchmarks.contest.stores.chat import Chat
+from benchmarks.contest.stores.threads import (
     AppendingThread,
     CompactedThread,
     SavingThread,
 )
-from holdfast.bench.units import volume
-from holdfast.bench.workload import Message, Turn, growing, json_size
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import Message, Turn, growing, json_size
+from benchmarks.measure import Bench, disk_size, percentile, timed
+from benchmarks.peers import PEERS
+from benchmarks.report import Row, Series, failed
+from benchmarks.workloads import changing_prompt, edited, sliding_window
 
 TURNS = 500
 EDGE = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from holdfast.bench import environment as packaged
-from holdfast.bench.workload import Writer
+from benchmarks.contest import environment as packaged
+from benchmarks.contest.workload import Writer
 from holdfast.cli._diagnostics import file_system
 
 PEERS = (

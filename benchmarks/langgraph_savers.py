@@ -17,12 +17,12 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
 import holdfast
+from benchmarks.contest.stores.langgraph import delta_state, sqlite_saver
+from benchmarks.contest.units import duration, volume
+from benchmarks.contest.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 from benchmarks.measure import Bench, disk_size, timed, worked
 from benchmarks.report import Row, times
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.bench.stores.langgraph import delta_state, sqlite_saver
-from holdfast.bench.units import duration, volume
-from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 
 TURNS = 500
 # So many turns at the end are compared with the first turns of other threads.

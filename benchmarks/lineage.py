@@ -7,10 +7,10 @@ from collections.abc import Callable
 from itertools import count
 
 import holdfast
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import Message, growing
 from benchmarks.measure import DURABILITIES, Bench, Durability, alternate
 from benchmarks.report import Row, times
-from holdfast.bench.units import volume
-from holdfast.bench.workload import Message, growing
 
 
 def fork(bench: Bench) -> None:

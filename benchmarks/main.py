@@ -16,6 +16,8 @@ from benchmarks.append import append
 from benchmarks.cli import cli
 from benchmarks.coding_session import coding_session
 from benchmarks.concurrency import processes, savers
+from benchmarks.contest.disk import sync_time
+from benchmarks.contest.units import duration
 from benchmarks.delta_channels import delta_channels
 from benchmarks.directory import directory
 from benchmarks.disk import disk, drawn
@@ -35,8 +37,6 @@ from benchmarks.streams import streams
 from benchmarks.telemetry import telemetry
 from benchmarks.viewer import viewer
 from benchmarks.workspace import workspace
-from holdfast.bench.disk import sync_time
-from holdfast.bench.units import duration
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results.json"
@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less of everything")
     parser.add_argument(
         "--only",

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Literal, NamedTuple
 
+from benchmarks.contest.units import duration
 from benchmarks.report import Row, Series, times
-from holdfast.bench.units import duration
 
 Work = Callable[[], object]
 Durability = Literal["full", "normal"]

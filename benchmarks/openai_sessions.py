@@ -14,11 +14,11 @@ from agents import Agent, Runner, SQLiteSession, set_tracing_disabled
 from agents.testing import ScriptedModel, assistant_message
 
 import holdfast
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 from benchmarks.measure import Bench
 from benchmarks.report import Row, times
 from holdfast.adapters.openai_agents import HoldfastSession
-from holdfast.bench.units import volume
-from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 
 ID = "chat"
 # So many turns stand for the beginning and for the end of a conversation.

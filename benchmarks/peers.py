@@ -1,4 +1,4 @@
-"""What conversations are compared with: the stores of `holdfast bench`, and SQLite
+"""What conversations are compared with: the stores of the contest, and SQLite
 without anything of ours."""
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from functools import partial
 
 import apsw
 
-from holdfast.bench import peers
-from holdfast.bench.stores.chat import Chat
+from benchmarks.contest import peers
+from benchmarks.contest.stores.chat import Chat
 
 SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 

@@ -23,6 +23,9 @@ import psycopg
 from psycopg_pool import AsyncConnectionPool
 
 import holdfast
+from benchmarks.contest.stores.langgraph import delta_state
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import Message, Turn, Writer, growing, json_size
 from benchmarks.measure import (
     DURABILITIES,
     Bench,
@@ -34,9 +37,6 @@ from benchmarks.measure import (
 )
 from benchmarks.report import Row, Series, failed, times
 from benchmarks.server import private_server
-from holdfast.bench.stores.langgraph import delta_state
-from holdfast.bench.units import volume
-from holdfast.bench.workload import Message, Turn, Writer, growing, json_size
 
 TURNS = 500
 STATE = 1000

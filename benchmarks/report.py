@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from holdfast.bench.units import duration, volume
+from benchmarks.contest.units import duration, volume
 
 Bound = Literal["at most", "at least"]
 

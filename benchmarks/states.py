@@ -14,6 +14,8 @@ import apsw
 import orjson
 
 import holdfast
+from benchmarks.contest.stores.langgraph import sqlite_saver
+from benchmarks.contest.workload import Message, growing
 from benchmarks.measure import (
     DURABILITIES,
     Bench,
@@ -26,8 +28,6 @@ from benchmarks.measure import (
 from benchmarks.peers import plain_database, settings
 from benchmarks.report import Row, failed, times
 from holdfast._values.codec import encode
-from holdfast.bench.stores.langgraph import sqlite_saver
-from holdfast.bench.workload import Message, growing
 
 STATE = 1000
 

@@ -12,9 +12,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import holdfast
+from benchmarks.contest.workload import Writer
 from benchmarks.measure import Bench, Work, alternate
 from benchmarks.report import Row
-from holdfast.bench.workload import Writer
 from holdfast.telemetry import Telemetry
 
 OFF = "against telemetry=False"

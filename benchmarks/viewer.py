@@ -6,10 +6,10 @@ import os
 from functools import partial
 
 import holdfast
+from benchmarks.contest.units import volume
 from benchmarks.measure import Bench, Work, alternate
 from benchmarks.report import Row, times
 from benchmarks.viewer_page import chromium, memory
-from holdfast.bench.units import volume
 from holdfast.viewer.reading import READINGS, query_of
 from holdfast.views.showing import Showing
 

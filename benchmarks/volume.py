@@ -19,12 +19,12 @@ from pathlib import Path
 import msgspec
 
 from benchmarks import volume_stores as stores
+from benchmarks.contest.units import duration, volume
 from benchmarks.environment import environment
 from benchmarks.measure import Bench, bench
 from benchmarks.report import Row, comparison, failed, times
 from benchmarks.server import private_server
 from benchmarks.volume_calls import Measurement, Target
-from holdfast.bench.units import duration, volume
 
 ROOT = Path(__file__).resolve().parent.parent
 THREADS = (100_000, 1_000_000)
@@ -36,9 +36,9 @@ MEMORY = 300_000_000
 MOST_SECONDS = 3600
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Build, measure, print; 1 if something could not be measured."""
-    options = _options()
+    options = _options(arguments)
     with bench(quick=False) as run, contextlib.ExitStack() as stack:
         for name, fact in environment(run.folder).items():
             print(f"{name}: {fact}")
@@ -52,9 +52,9 @@ def main() -> int:
     return int(any(row.problem for row in run.rows))
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.volume", description=__doc__
+        prog="python -m benchmarks volume", description=__doc__
     )
     parser.add_argument(
         "--threads", type=int, action="append", help="how many; may be repeated"
@@ -68,7 +68,7 @@ def _options() -> argparse.Namespace:
         nargs="+",
         default=["sqlite", "postgres"],
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 @dataclass(slots=True)
@@ -244,7 +244,3 @@ def _reason(error: subprocess.SubprocessError) -> str:
     told: bytes | None = getattr(error, "stderr", None)
     lines = (told or b"").decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else str(error)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -15,6 +15,7 @@ import apsw
 import psycopg
 
 import holdfast
+from benchmarks.contest.workload import Writer
 from holdfast._values.records import Segment
 from holdfast.backends._sql.rows import (
     NUMBER_BITS,
@@ -26,7 +27,6 @@ from holdfast.backends._sql.rows import (
 from holdfast.backends.postgres._rows import CODEC as THEIRS
 from holdfast.backends.sqlite._rows import CODEC as OURS
 from holdfast.backends.sqlite._statements import rows
-from holdfast.bench.workload import Writer
 
 TASKS = 256
 TEXTS = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from holdfast.bench.workload import Message, Turn, Writer, growing
+from benchmarks.contest.workload import Message, Turn, Writer, growing
 
 SYSTEM_SIZE = 600
 

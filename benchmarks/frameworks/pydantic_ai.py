@@ -28,9 +28,9 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import UsageLimits
 
 import holdfast
+from benchmarks.contest.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 from benchmarks.frameworks.measured import Measured, main
 from holdfast.adapters.pydantic_ai import HoldfastConversationStore
-from holdfast.bench.workload import ASSISTANT_SIZE, USER_SIZE, Writer
 
 ID = "chat"
 LOADS = 20

@@ -32,7 +32,7 @@ NOT_RUN = {
     "make ": "targets of the project; the continuous integration runs them",
     "HOLDFAST_TEST_POSTGRES=": "needs a server of the reader's",
     "holdfast --store postgresql:": "needs a server of the reader's",
-    "holdfast bench": "takes minutes; tests/bench runs it smaller",
+    "python -m benchmarks": "takes minutes; tests/benchmarks runs it smaller",
     "holdfast selftest": "takes minutes; tests/selftest runs it smaller",
     "holdfast serve": "a server; tests/viewer starts it",
     "holdfast mcp": "a server; tests/mcp starts it",

@@ -41,7 +41,7 @@ LAYERS = (
         "workspace",
     },
     {"faults", "tools", "adapters", "http"},
-    {"mcp", "viewer", "bench", "selftest"},
+    {"mcp", "viewer", "selftest"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.
@@ -212,32 +212,6 @@ def test_adapters_import_nothing_private_but_their_own():
         return {i for i in others if any(p.startswith("_") for p in i.split("."))}
 
     assert offences(ADAPTERS, private) == {}
-
-
-def named(path: Path) -> set[str]:
-    """What a file imports by a name in a string, as the stores of the benchmark do."""
-    return {
-        call.args[0].value
-        for call in ast.walk(parsed(path))
-        if isinstance(call, ast.Call)
-        and getattr(call.func, "id", "") == "import_module"
-        and isinstance(call.args[0], ast.Constant)
-    }
-
-
-def test_a_store_of_the_benchmark_knows_one_framework_and_the_rest_of_it_none():
-    benchmark = [name for name in MODULES if folder(name) == "bench"]
-
-    found = {
-        name: {i.split(".")[0] for i in named(MODULES[name])} for name in benchmark
-    }
-
-    assert {n.removeprefix("bench.stores."): f for n, f in found.items() if f} == {
-        "agentfs": {"agentfs_sdk"},
-        "dbos": {"dbos"},
-        "langgraph": {"langgraph"},
-        "openai_agents": {"agents"},
-    }
 
 
 def test_nothing_but_an_adapter_knows_its_framework():

@@ -29,7 +29,7 @@ SECTIONS = {
     ),
     "Keep": (
         "stats", "verify", "salvage", "seal", "key", "prune", "erase", "compact",
-        "backup", "export", "import", "doctor", "selftest", "bench",
+        "backup", "export", "import", "doctor", "selftest",
     ),
     "Connect": ("serve", "mcp", "completion"),
 }  # fmt: skip

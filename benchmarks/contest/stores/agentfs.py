@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from holdfast.bench.workload import Turn
+from benchmarks.contest.workload import Turn
 
 # Named by a string, because AgentFS is not there when types are checked.
 agentfs: Any = import_module("agentfs_sdk")

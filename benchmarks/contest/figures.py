@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from holdfast.bench.peers import Peer
+from benchmarks.contest.peers import Peer
 
 # So many turns stand for the beginning and for the end of a conversation, of a shorter
 # one a third of it.

@@ -10,12 +10,12 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from holdfast.bench.chart import Bar, chart
-from holdfast.bench.contest import Contest, Progress
-from holdfast.bench.disk import sync_time
-from holdfast.bench.entrant import raw_bytes
-from holdfast.bench.environment import environment
-from holdfast.bench.figures import (
+from benchmarks.contest.chart import Bar, chart
+from benchmarks.contest.contest import Contest, Progress
+from benchmarks.contest.disk import sync_time
+from benchmarks.contest.entrant import raw_bytes
+from benchmarks.contest.environment import environment
+from benchmarks.contest.figures import (
     Figures,
     Ratios,
     Recorded,
@@ -23,8 +23,8 @@ from holdfast.bench.figures import (
     broken_promises,
     losses,
 )
-from holdfast.bench.peers import PEERS, Peer
-from holdfast.bench.units import duration
+from benchmarks.contest.peers import PEERS, Peer
+from benchmarks.contest.units import duration
 from holdfast.errors import Unsupported
 
 
@@ -137,7 +137,7 @@ def _keys(ratios: Ratios) -> Ratios:
 def _git() -> Iterator[tuple[str, str]]:
     if shutil.which("git"):
         asked = subprocess.run(
-            ["git", "version"],  # noqa: S607 - the user's git is meant
+            ["git", "version"],
             capture_output=True,
             check=True,
             text=True,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from benchmarks.contest.figures import Size
+from benchmarks.contest.lines import lines
+from benchmarks.contest.peers import PEERS, WHOLE, Peer
+from benchmarks.contest.report import measure
 
-from holdfast.bench.figures import Size
-from holdfast.bench.peers import PEERS, WHOLE, Peer
-from holdfast.bench.report import measure
-from holdfast.cli._bench_lines import lines
 from support.folders import TESTS
 
 TINY = Size(turns=3, rounds=1, twice=False)
-STORES = "support.bench_stores"
+STORES = "support.contest_stores"
 
 
 @pytest.fixture(autouse=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from holdfast.bench.chart import Bar, chart
-from holdfast.bench.figures import Figures, Recorded, losses, recorded
-from holdfast.bench.peers import PEERS
+from benchmarks.contest.chart import Bar, chart
+from benchmarks.contest.figures import Figures, Recorded, losses, recorded
+from benchmarks.contest.peers import PEERS
 
 OURS = Figures(
     peer=PEERS["save"],

@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from holdfast.bench.entrant import Entrant
-from holdfast.bench.figures import Figures, Size
-from holdfast.bench.peers import Peer
-from holdfast.bench.process import Worker
+from benchmarks.contest.entrant import Entrant
+from benchmarks.contest.figures import Figures, Size
+from benchmarks.contest.peers import Peer
+from benchmarks.contest.process import Worker
 
 Progress = Callable[[int, int], None]
 Pairs = list[tuple[Entrant, Worker]]

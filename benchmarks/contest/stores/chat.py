@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from holdfast.bench.workload import Turn
+from benchmarks.contest.workload import Turn
 
 
 class Chat(Protocol):

@@ -25,9 +25,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TextIO
 
-from holdfast.bench.peers import opened
-from holdfast.bench.stores.chat import Chat
-from holdfast.bench.workload import Turn, growing
+from benchmarks.contest.peers import opened
+from benchmarks.contest.stores.chat import Chat
+from benchmarks.contest.workload import Turn, growing
 
 DONE = "done"
 LAST = 10
@@ -90,7 +90,7 @@ class Commands:
 
 def _processor_time() -> float:
     """Seconds of this process, and of those that it started and that have ended."""
-    import resource  # noqa: PLC0415 - Windows has none
+    import resource
 
     own, started = (
         resource.getrusage(who)

@@ -1,4 +1,4 @@
-"""The report of `holdfast bench` as lines."""
+"""The report of a contest as lines of text."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 
-from holdfast.bench.figures import NOISE, Figures, Ratios, Recorded
-from holdfast.bench.peers import PEERS, Peer
-from holdfast.bench.report import Report
-from holdfast.bench.units import duration, volume
+from benchmarks.contest.figures import NOISE, Figures, Ratios, Recorded
+from benchmarks.contest.peers import PEERS, Peer
+from benchmarks.contest.report import Report
+from benchmarks.contest.units import duration, volume
 from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
 
 HEAD = ("on disk", "", "a turn", "", "grows", "load", "", "last ten", "", "lost")

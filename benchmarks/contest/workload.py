@@ -110,7 +110,7 @@ def json_size(messages: list[Message]) -> int:
 
 def seeded(seed: int) -> random.Random:
     """Chance that is the same every time."""
-    return random.Random(seed)  # noqa: S311 - text, not secrets
+    return random.Random(seed)
 
 
 def _rare_words(source: random.Random) -> list[str]:

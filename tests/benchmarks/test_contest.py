@@ -1,4 +1,4 @@
-"""`holdfast bench` as a process: its output, and that it leaves nothing behind."""
+"""`python -m benchmarks contest` as a process: its output, and what it leaves."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import json
 import os
 import signal
 import subprocess
+import sys
 
 import psutil
-import pytest
-import shell
 
+from support.folders import ROOT
+
+CONTEST = (sys.executable, "-m", "benchmarks", "contest")
 DEADLINE = 120.0
 
 
 def test_a_run_prints_every_store_draws_the_chart_and_leaves_no_folder(tmp_path):
-    (tmp_path / "disk").mkdir()
-    options = ["--quick", "--turns", "3", "--at", "disk", "--chart", "sizes.svg"]
+    disk, chart = tmp_path / "disk", tmp_path / "sizes.svg"
+    disk.mkdir()
+    options = ["--quick", "--turns=3", "--json", f"--at={disk}", f"--chart={chart}"]
 
-    ran = shell.piped("bench", *options, "--json", folder=tmp_path)
+    ran = subprocess.run(
+        [*CONTEST, *options], cwd=ROOT, capture_output=True, check=True
+    )
 
-    found = json.loads(ran.out)
-    assert (ran.status, ran.err) == (0, "")
-    assert found["schema"] == "holdfast.bench/1"
+    found = json.loads(ran.stdout)
     stores = {store["store"]: store for store in found["stores"]}
     assert {"save", "append", "compressed", "json", "blob"} <= stores.keys()
     assert stores["blob"]["ratios"].keys() == {
@@ -32,17 +35,16 @@ def test_a_run_prints_every_store_draws_the_chart_and_leaves_no_folder(tmp_path)
     assert all(store["turns"] == 3 for store in stores.values())
     assert all(store["lost"] == 0 for store in stores.values())
     assert "on_disk" in found["losses"]["json"], "one file is the smallest there is"
-    assert found["environment"]["disk"].endswith(f"at {tmp_path}/disk")
-    assert "Holdfast, save" in (tmp_path / "sizes.svg").read_text()
+    assert found["environment"]["disk"].endswith(f"at {disk}")
+    assert "Holdfast, save" in chart.read_text()
     assert sorted(os.listdir(tmp_path)) == ["disk", "sizes.svg"]
-    assert os.listdir(tmp_path / "disk") == []
+    assert os.listdir(disk) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_interrupted_leaves_no_folder_and_no_process(number, tmp_path):
+def test_a_run_that_is_ended_leaves_no_folder_and_no_process(tmp_path):
     with subprocess.Popen(
-        [*shell.HOLDFAST, "bench", "--turns", "100000", "--at", str(tmp_path)],
-        env=shell.environment(),
+        [*CONTEST, "--turns=100000", f"--at={tmp_path}"],
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -51,7 +53,7 @@ def test_a_run_that_is_interrupted_leaves_no_folder_and_no_process(number, tmp_p
             said = process.stderr.readline()
         workers = psutil.Process(process.pid).children(recursive=True)
         made = os.listdir(tmp_path)
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=DEADLINE)
 
     assert (process.returncode, out) == (130, b"")

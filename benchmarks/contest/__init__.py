@@ -1,4 +1,4 @@
-"""`holdfast bench`: the same conversation in a Holdfast store and in others.
+"""The same conversation in a Holdfast store and in others, side by side.
 
 Each store is run in processes of its own (`worker`), so that no framework is imported
 here, and in turns with the others, so that whatever else the machine does happens to

@@ -7,7 +7,7 @@ from html import escape
 from math import log10
 from typing import NamedTuple
 
-from holdfast.bench.units import volume
+from benchmarks.contest.units import volume
 
 Scale = Callable[[float], float]
 

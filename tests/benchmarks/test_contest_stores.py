@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from holdfast.bench.peers import TABLE, Peer, opened
-from holdfast.bench.workload import growing
+from benchmarks.contest.peers import TABLE, Peer, opened
+from benchmarks.contest.workload import growing
 
 INSTALLED = [peer for peer in TABLE if not peer.install]
 

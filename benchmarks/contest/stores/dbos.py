@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from holdfast.bench.workload import Message, Turn
+from benchmarks.contest.workload import Message, Turn
 
 # Named by a string, because DBOS is not there when types are checked.
 dbos: Any = import_module("dbos")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, TypedDict
 
+from benchmarks.contest.workload import Message, Turn
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.bench.workload import Message, Turn
 
 # Named by strings, because LangGraph gives its graphs no types that could be checked.
 graph: Any = import_module("langgraph.graph")
@@ -93,7 +93,7 @@ def delta_state() -> Any:
     LangGraph stores such a channel whole once in a hundred writes.
     """
     channel = import_module("langgraph.channels.delta").DeltaChannel
-    reducer = import_module("langgraph.graph.message")._messages_delta_reducer  # noqa: SLF001 - there is no public one
+    reducer = import_module("langgraph.graph.message")._messages_delta_reducer
     messages: Any = Annotated[list[Any], channel(reducer)]
     # Not as a class: its annotations would be texts that name what only this knows.
     typed_dict: Any = TypedDict

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import orjson
 
-from holdfast.bench.stores.whole_states import replace
-from holdfast.bench.workload import Turn
+from benchmarks.contest.stores.whole_states import replace
+from benchmarks.contest.workload import Turn
 
 FILE = "chat.jsonl"
 # Nothing of the user's own settings: no hooks, no signatures, no other identity.
@@ -56,8 +56,8 @@ class ShadowGit:
         """Nothing is open."""
 
     def _git(self, *arguments: str) -> bytes:
-        ran = subprocess.run(  # noqa: S603 - our own arguments
-            ["git", *SETTINGS, *arguments],  # noqa: S607 - the user's git is meant
+        ran = subprocess.run(
+            ["git", *SETTINGS, *arguments],
             cwd=self._folder,
             env={**os.environ, **ISOLATED},
             check=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from holdfast.bench.stores.whole_states import JsonFile, replace
+from benchmarks.contest.stores.whole_states import JsonFile, replace
 
 
 class Forgetful(JsonFile):

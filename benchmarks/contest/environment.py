@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import Iterable
 
 import holdfast
+from benchmarks.contest.peers import version_of
 from holdfast._api.plugins import sqlite_build
-from holdfast.bench.peers import version_of
 
 
 def environment(packages: Iterable[str]) -> dict[str, str]:

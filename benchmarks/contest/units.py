@@ -7,7 +7,7 @@ STEP = 1000
 
 def duration(seconds: float) -> str:
     """Seconds as a person reads them."""
-    if seconds < 1e-3:  # noqa: PLR2004 - a millisecond
+    if seconds < 1e-3:
         return f"{seconds * 1e6:.0f} us"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 

@@ -6,17 +6,17 @@ import shutil
 from dataclasses import dataclass
 from importlib import import_module, metadata
 
-from holdfast.bench.stores.chat import Chat
+from benchmarks.contest.stores.chat import Chat
 
 WHOLE, NEW, PACKED = "whole states", "new messages", "packed at the end"
 LANGGRAPH, DELTAS = "LangGraph", "LangGraph, delta channels"
 OPENAI = "OpenAI Agents"
 
-THREADS = "holdfast.bench.stores.threads"
-WHOLE_STATES = "holdfast.bench.stores.whole_states"
-SHADOW_GIT = "holdfast.bench.stores.shadow_git"
-GRAPHS = "holdfast.bench.stores.langgraph"
-SESSIONS = "holdfast.bench.stores.openai_agents"
+THREADS = "benchmarks.contest.stores.threads"
+WHOLE_STATES = "benchmarks.contest.stores.whole_states"
+SHADOW_GIT = "benchmarks.contest.stores.shadow_git"
+GRAPHS = "benchmarks.contest.stores.langgraph"
+SESSIONS = "benchmarks.contest.stores.openai_agents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ TABLE = (
         packages=ZSTD,
     ),
     Peer(
-        "dbos", NEW, "DBOS steps", "holdfast.bench.stores.dbos:StepsChat",
+        "dbos", NEW, "DBOS steps", "benchmarks.contest.stores.dbos:StepsChat",
         packages=("dbos",),
     ),
     Peer(
-        "agentfs", NEW, "AgentFS keys", "holdfast.bench.stores.agentfs:KeysChat",
+        "agentfs", NEW, "AgentFS keys", "benchmarks.contest.stores.agentfs:KeysChat",
         history=False, packages=("agentfs-sdk",),
     ),
     Peer(

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from benchmarks.contest.workload import Turn
 from holdfast.adapters.openai_agents import HoldfastSession
-from holdfast.bench.workload import Turn
 
 ID = "chat"
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
 
-from holdfast.bench.disk import tree_size
-from holdfast.bench.figures import Figures, Recorded, Size, recorded
-from holdfast.bench.peers import Peer
-from holdfast.bench.process import Worker
-from holdfast.bench.units import volume
-from holdfast.bench.workload import growing, json_size
+from benchmarks.contest.disk import tree_size
+from benchmarks.contest.figures import Figures, Recorded, Size, recorded
+from benchmarks.contest.peers import Peer
+from benchmarks.contest.process import Worker
+from benchmarks.contest.units import volume
+from benchmarks.contest.workload import growing, json_size
 
 MESSAGES_A_TURN = 2
 # A worker that is to be killed is asked for more than it can save until then.

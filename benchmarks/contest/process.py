@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 from typing import IO, Self
 
 # A worker that has not answered for so many seconds is given up.
 PATIENCE = 120.0
 BLOCK = 65_536
+ROOT = str(Path(__file__).resolve().parents[2])
 
 
 class Worker:
@@ -24,14 +26,16 @@ class Worker:
     """
 
     def __init__(self, store: str, folder: str) -> None:
+        # Workers find this package wherever they are started.
+        importable = os.pathsep.join(filter(None, (ROOT, os.environ.get("PYTHONPATH"))))
         self._log = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see __exit__
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "holdfast.bench.worker", store],
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "benchmarks.contest.worker", store],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
             # What it writes beside its stores goes away with the folder of the run.
-            env={**os.environ, "TMPDIR": folder},
+            env={**os.environ, "TMPDIR": folder, "PYTHONPATH": importable},
             # Ctrl-C is for the parent only, which then kills the whole session.
             start_new_session=True,
             bufsize=0,

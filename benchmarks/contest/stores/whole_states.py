@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from holdfast.bench.workload import Turn
+from benchmarks.contest.workload import Turn
 
 
 def encoded(turn: Turn) -> bytes:
