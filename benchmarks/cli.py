@@ -19,7 +19,7 @@ def cli(bench: Bench) -> None:
     _started(bench, "holdfast --version", 2.5)
     with bench.place() as folder:
         path = _fill(os.path.join(folder, "short.db"), SHORT)
-        _started(bench, "holdfast log chat", 6, "--store", path)
+        _started(bench, "holdfast log chat", 9, "--store", path)
         _log(bench, folder)
 
 

@@ -19,7 +19,6 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._values.arguments import checked_count, checked_items
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.shortening import ELLIPSIS
 
 __all__ = ["Change", "Diff", "diff", "excerpt", "render_path"]
@@ -38,7 +37,7 @@ _ALIGNMENT_LIMIT = 1_000_000  # pairs; SequenceMatcher takes up to 0.1 s for the
 # Equal values of these types can differ (-0.0, 1.00, another zone), and NaN != NaN.
 _LOOSELY_EQUAL = frozenset({float, complex, Decimal, datetime, time})
 # What a cut must not split: an escape, a flag, a letter or emoji with its marks.
-_CHARACTER = lazy_pattern(
+_CHARACTER = re.compile(
     r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|.)|[\U0001f1e6-\U0001f1ff]{2}"
     r"|.(?:[\u0300-\u036f\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]|\u200d.)*",
     re.DOTALL,

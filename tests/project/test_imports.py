@@ -274,34 +274,6 @@ def test_importing_holdfast_loads_nothing_that_is_not_needed_yet():
     assert found.stdout.strip() == "[]"
 
 
-def test_a_log_loads_nothing_that_saves_prunes_searches_or_records(tmp_path):
-    """What it loads decides how long it takes; see ARCHITECTURE.md."""
-    path = str(tmp_path / "agents.db")
-    with holdfast.open(path) as store:
-        store.thread("chat").append(messages=["hi"])
-    log = ["-X", "importtime", "-m", "holdfast", "log", "chat", "--store", path]
-
-    ran = subprocess.run(
-        [sys.executable, *log], check=True, capture_output=True, text=True
-    )
-
-    lines = ran.stderr.splitlines()
-    loaded = {line.rpartition("|")[2].strip() for line in lines}
-    ours = {name for name in loaded if name.split(".")[0] == "holdfast"}
-    assert not loaded & {"asyncio", "ctypes", "hashlib", "pathlib", "shutil", "rich"}
-    assert (
-        not {
-            "holdfast._engine.threads.save",
-            "holdfast._engine.upkeep.prune",
-            "holdfast._engine.search.query",
-            "holdfast.recorder",
-            "holdfast.backends.sqlite._write",
-        }
-        & ours
-    )
-    assert len(ours) < 140
-
-
 def test_nothing_in_the_package_can_run_stored_bytes():
     """No serializer that builds arbitrary objects, no eval, anywhere in the source."""
     banned = {"pickle", "marshal", "dill", "cloudpickle", "shelve", "yaml"}

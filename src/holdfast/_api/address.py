@@ -12,7 +12,6 @@ import msgspec
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
 from holdfast._values.arguments import checked_path
-from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import HoldfastError, Unstorable
 
 if TYPE_CHECKING:
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 
 
 # A single letter is a Windows drive, not a scheme.
-_SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)
 _POSTGRES = "postgresql"
 # Up to the last @: a password in which something is not encoded has to be hidden, too.
-_PASSWORD = lazy_pattern(r"(://[^/@:]*:).*(?=@)", re.DOTALL)
-_OPTION = lazy_pattern(r"(?<=[?&])([^=&]*)=([^&]*)")
+_PASSWORD = re.compile(r"(://[^/@:]*:).*(?=@)", re.DOTALL)
+_OPTION = re.compile(r"(?<=[?&])([^=&]*)=([^&]*)")
 # The other form of address that libpq knows. As a path it would be a file whose name
 # has the password.
-_KEYWORDS = lazy_pattern(
+_KEYWORDS = re.compile(
     r"(\s*(host|hostaddr|port|dbname|user|password|service|sslmode)\s*=\s*"
     r"('(\\.|[^'])*'|[^\s']\S*))+\s*",
     re.DOTALL,

@@ -27,6 +27,9 @@ from holdfast._values.arguments import checked_items, checked_text
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import UNSET, Checkpoint, Page, Progress, Unset
 from holdfast._values.reference import HEAD
+from holdfast.conversations import Conversation
+from holdfast.recorder import AsyncRecorder, Recorder
+from holdfast.retention import Retention
 
 if TYPE_CHECKING:
     from holdfast._api.declared import AboutOptions, ListOptions, SearchOptions
@@ -36,10 +39,9 @@ if TYPE_CHECKING:
     from holdfast._messages.attachments import StoredMessages
     from holdfast._messages.repair import How
     from holdfast._port import Pruned
-    from holdfast.conversations import Conversation, Counter, Summary
+    from holdfast.conversations import Counter, Summary
     from holdfast.messages import AnyMessage
-    from holdfast.recorder import AsyncRecorder, Recorder, RecorderOptions
-    from holdfast.retention import Retention
+    from holdfast.recorder import RecorderOptions
 
 # Inside the classes below, `list` is a method.
 Window: TypeAlias = "list[AnyMessage]"
@@ -55,8 +57,6 @@ def new_conversation(
     """A conversation that is not in the store yet."""
     others = ("owner", "agent", "messages")
     refuse_unknown("a conversation", about, declared.AboutOptions, *others)
-    from holdfast.conversations import Conversation  # noqa: PLC0415 - to save only
-
     return Conversation(
         id=checked_text(id_, "id") or "",
         owner=owner,
@@ -73,8 +73,6 @@ def sessions(
     at_most: float | None,
 ) -> Retention:
     """Which conversations are kept."""
-    from holdfast.retention import Retention  # noqa: PLC0415 - to prune only
-
     return Retention(
         idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
     )
@@ -278,8 +276,6 @@ class Conversations:
         happens to a call that means an effect which a rewind has left behind. The files
         of a ``workspace`` are saved with each checkpoint and after each tool.
         """
-        from holdfast.recorder import Recorder  # noqa: PLC0415 - loads the effects
-
         return Recorder(self._runner, id, **options)
 
     # --- removing ---------------------------------------------------------------------
@@ -428,8 +424,6 @@ class AsyncConversations:
     async def recorder(
         self, id: str, **options: Unpack[RecorderOptions]
     ) -> AsyncRecorder:
-        from holdfast.recorder import AsyncRecorder  # noqa: PLC0415 - as above
-
         return await AsyncRecorder(self._runner, id, **options)
 
     # --- removing ---------------------------------------------------------------------

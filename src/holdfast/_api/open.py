@@ -14,7 +14,6 @@ from holdfast._api.options import (
 from holdfast._api.store import AsyncStore, Store
 from holdfast._api.wrong_api import AsyncOnly
 from holdfast._port import run
-from holdfast._values.lazy import load_now
 
 if TYPE_CHECKING:
     from holdfast._api.declared import OpenOptions
@@ -126,12 +125,3 @@ class Opening(AsyncOnly):
         if context.backend.blocking:
             return AsyncStore(await asyncio.to_thread(run, preparing))
         return AsyncStore(await preparing)
-
-
-load_now(
-    "difflib",
-    "holdfast.conversations",
-    "holdfast.effects",
-    "holdfast.recorder",
-    "holdfast.retention",
-)

@@ -38,6 +38,7 @@ from holdfast.errors import (
     Unstorable,
     Unsupported,
 )
+from holdfast.retention import Retention
 
 if TYPE_CHECKING:
     from holdfast._api.declared import OpenOptions
@@ -197,11 +198,7 @@ def _check(options: OpenOptions) -> None:
 
 
 def _is_retention(value: Any) -> bool:
-    if value is None:
-        return True
-    from holdfast.retention import Retention  # noqa: PLC0415 - few stores have one
-
-    return isinstance(value, Retention)
+    return value is None or isinstance(value, Retention)
 
 
 def _is_pool(value: Any) -> bool:

@@ -40,6 +40,7 @@ from holdfast._values.records import (
     checked_stored_name,
 )
 from holdfast._values.reference import HEAD
+from holdfast.effects import checked
 
 if TYPE_CHECKING:
     from holdfast._api.declared import HistoryOptions
@@ -54,12 +55,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-def _checked(policy: Policy | None) -> Policy | None:
-    from holdfast.effects import checked  # noqa: PLC0415 - only forks need it
-
-    return checked(policy)
 
 
 class Thread(ThreadParts, ThreadFiles, ThreadBranches):
@@ -239,7 +234,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         tool that is not repeatable. Without it the policy of this thread goes on.
         """
         thread = Thread(self._runner, new_id, self._start)
-        self._runner.save(moves.fork, self.id, new_id, at, _checked(effects))
+        self._runner.save(moves.fork, self.id, new_id, at, checked(effects))
         return thread
 
     def rewind(
@@ -510,7 +505,7 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         self, new_id: str, at: Reference = HEAD, *, effects: Policy | None = None
     ) -> AsyncThread:
         thread = AsyncThread(self._runner, new_id, self._start)
-        policy = _checked(effects)
+        policy = checked(effects)
         await self._runner.save(moves.fork, self.id, new_id, at, policy)
         return thread
 

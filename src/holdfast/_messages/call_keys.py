@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from holdfast._messages.transcript import answers_of, calls_of
-from holdfast._values.lazy import lazy_module
 from holdfast._values.records import checked_name
 from holdfast.errors import Unstorable
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # most ids are short: a command line seldom needs a digest, and OpenSSL
-    hashlib = lazy_module("hashlib")
 
 LONGEST_ID: Final = 400
 

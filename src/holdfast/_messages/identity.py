@@ -6,20 +6,14 @@ new values where it has to invent some. The identity of a call leaves those out.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import orjson
-
-from holdfast._values.lazy import lazy_module, lazy_pattern
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # a command line that only lists calls needs no digest, and no OpenSSL
-    hashlib = lazy_module("hashlib")
 
 MASK: Final = "\N{LOWER ONE EIGHTH BLOCK}"
 DIGEST_LENGTH: Final = 32
@@ -30,23 +24,23 @@ LARGEST_EXACT: Final = 1 << 53
 LONGEST_PLAIN: Final = 21
 SMALLEST_PLAIN: Final = -6
 
-_UUID = lazy_pattern(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
+_UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
 # Digits alone are rather the number of an account or a card.
-_HEXADECIMAL = lazy_pattern(r"(0x)?(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,}", re.IGNORECASE)
-_BASE64 = lazy_pattern(
+_HEXADECIMAL = re.compile(r"(0x)?(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,}", re.IGNORECASE)
+_BASE64 = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{20,}={0,2}", re.ASCII
 )
 # A path, a branch or a name such as "feature/JIRA-12-addLogin" is none.
 _NAME = r"(?:[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*)?[0-9]*"
-_NAMES = lazy_pattern(rf"{_NAME}(?:[/_+-]{_NAME})*")
-_TIME = lazy_pattern(
+_NAMES = re.compile(rf"{_NAME}(?:[/_+-]{_NAME})*")
+_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?",
     re.IGNORECASE,
 )
 _GENERATED_NAMES = frozenset(
     {"ref", "reference", "nonce", "requestid", "idempotencykey", "timestamp"}
 )
-_WORD = lazy_pattern(r"[^0-9]*")
+_WORD = re.compile(r"[^0-9]*")
 
 
 def identity(tool: str, parts: object) -> str:

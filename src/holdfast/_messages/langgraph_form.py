@@ -8,7 +8,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from holdfast._messages.loose import fields_of
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.records import LONGEST_NAME
 
 # The kind of the threads.
@@ -23,14 +22,14 @@ VECTORS: Final = "__vectors__"
 
 # Between the index of the first write of a task and its id, in the key of an entry.
 SEPARATOR: Final = " "
-_KEY = lazy_pattern(rf"(-?\d+){SEPARATOR}(.*)", re.DOTALL)
+_KEY = re.compile(rf"(-?\d+){SEPARATOR}(.*)", re.DOTALL)
 # The parts of a write.
 _WRITE = 2
 
 # Between the name of a thread and the namespace of one of its subgraphs.
 SUBGRAPH: Final = "#"
 _DIGEST = 32
-_UNFIT = lazy_pattern(r"[\x00\x1f#%\ud800-\udfff]")
+_UNFIT = re.compile(r"[\x00\x1f#%\ud800-\udfff]")
 
 
 class TaskEntry(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ Anthropic, Holdfast or any other, so nothing here raises on any message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
 
@@ -14,12 +15,11 @@ import orjson
 
 from holdfast._messages.forms import plain_form
 from holdfast._messages.loose import fields_of, kind_of, parts_of
-from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import Unstorable
 
 M = TypeVar("M")
 
-_LONG_NUMBER = lazy_pattern(r"\d{19}")
+_LONG_NUMBER = re.compile(r"\d{19}")
 _ROLES = {"developer": "system", "function": "tool"}
 _NEVER_CALLING = frozenset({"system", "user", "tool"})
 _ARGUMENTS = ("arguments", "input", "args")

@@ -1,10 +1,61 @@
-"""The port: what the engine asks of a storage technology, as values and verbs.
+"""The port: what the engine asks of a storage technology, as values and verbs."""
 
-A command that only looks needs few of them; the others are loaded when they are named.
-"""
-
-from typing import TYPE_CHECKING
-
+from holdfast._port.backend import (
+    Backend,
+    BlockingBackend,
+    Encrypted,
+    Facts,
+    HeadId,
+    Inspection,
+    Place,
+    Portion,
+    Rescued,
+)
+from holdfast._port.family_queries import (
+    FamilyMoves,
+    FamilySaves,
+    FamilySize,
+    FamilySizes,
+    FamilySums,
+    FamilyThreads,
+    Horizon,
+    KindCount,
+    Kinds,
+    NumberedSaves,
+    Outline,
+    Outlines,
+    SavedIn,
+    SegmentSize,
+    SegmentSizes,
+    Sums,
+    Surplus,
+    ThreadMoves,
+    Total,
+    Totals,
+    Weight,
+    Weights,
+)
+from holdfast._port.index_queries import (
+    Candidate,
+    Candidates,
+    Indexed,
+    Outdated,
+    OutdatedCount,
+    Scattered,
+    Stale,
+    Stretch,
+)
+from holdfast._port.plans import (
+    Admission,
+    Adoption,
+    FamilyPlan,
+    IndexBatch,
+    Indexing,
+    Prune,
+    Pruned,
+    Relink,
+    Wait,
+)
 from holdfast._port.queries import (
     Ancestors,
     CheckpointEntries,
@@ -40,65 +91,6 @@ from holdfast._port.writes import (
     Turn,
     Write,
 )
-from holdfast._values.lazy import lazy_modules
-
-if TYPE_CHECKING:
-    from holdfast._port.backend import (
-        Backend,
-        BlockingBackend,
-        Encrypted,
-        Facts,
-        HeadId,
-        Inspection,
-        Place,
-        Portion,
-        Rescued,
-    )
-    from holdfast._port.family_queries import (
-        FamilyMoves,
-        FamilySaves,
-        FamilySize,
-        FamilySizes,
-        FamilySums,
-        FamilyThreads,
-        Horizon,
-        KindCount,
-        Kinds,
-        NumberedSaves,
-        Outline,
-        Outlines,
-        SavedIn,
-        SegmentSize,
-        SegmentSizes,
-        Sums,
-        Surplus,
-        ThreadMoves,
-        Total,
-        Totals,
-        Weight,
-        Weights,
-    )
-    from holdfast._port.index_queries import (
-        Candidate,
-        Candidates,
-        Indexed,
-        Outdated,
-        OutdatedCount,
-        Scattered,
-        Stale,
-        Stretch,
-    )
-    from holdfast._port.plans import (
-        Admission,
-        Adoption,
-        FamilyPlan,
-        IndexBatch,
-        Indexing,
-        Prune,
-        Pruned,
-        Relink,
-        Wait,
-    )
 
 __all__ = [
     "KEYS",
@@ -179,7 +171,3 @@ __all__ = [
     "Write",
     "run",
 ]
-
-__getattr__ = lazy_modules(
-    __name__, "plans", "index_queries", "family_queries", "backend"
-)

@@ -23,7 +23,6 @@ from uuid import UUID
 import orjson
 
 from holdfast._values import typed
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.limits import (
     LARGEST_STATE,
     check_least_size,
@@ -47,7 +46,7 @@ _MARKS = b",", b"[", b"{"
 UNKNOWN = -1
 MARKER = b'{"$hf.'
 _PREFIX = "$hf."
-_OPENING = lazy_pattern(re.escape(MARKER))
+_OPENING = re.compile(re.escape(MARKER))
 _EXACT_TYPES = (
     orjson.OPT_PASSTHROUGH_SUBCLASS
     | orjson.OPT_PASSTHROUGH_DATACLASS

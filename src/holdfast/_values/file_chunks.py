@@ -8,18 +8,17 @@ milliseconds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from zlib import crc32
-
-from holdfast._values.lazy import lazy_pattern
 
 SMALLEST, LARGEST = 4 << 10, 16 << 10
 # The bytes before a place that decide about it.
 WINDOW = 48
 
-_LINES = lazy_pattern(rb"\n")
+_LINES = re.compile(rb"\n")
 # Of content without lines: minified, columns of numbers, binary.
-_WORDS = lazy_pattern(rb"[\x00-\x20,;>)\]}]")
+_WORDS = re.compile(rb"[\x00-\x20,;>)\]}]")
 
 
 def cut(pieces: Iterable[bytes]) -> Iterator[bytes]:

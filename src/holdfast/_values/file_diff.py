@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import difflib
+from typing import Literal
 
 import msgspec
-
-from holdfast._values.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import difflib
-else:  # a command line that does not compare files does not need it
-    difflib = lazy_module("difflib")
 
 # Of larger files only the sizes are told: comparing lines takes long then.
 LARGEST_TEXT = 1 << 20

@@ -7,6 +7,7 @@ names that are not UTF-8; ``os.fsdecode`` makes the text that callers see.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +17,6 @@ from typing import Annotated, Protocol, cast, runtime_checkable
 
 import msgspec
 from msgspec import Meta
-
-from holdfast._values.lazy import lazy_pattern
 
 # What a tree keeps of st_mode: the kind of file, and the permission bits.
 KEPT_MODE = 0o170777
@@ -139,9 +138,7 @@ OWN_FOLDER = ".holdfast"
 # A scan goes 200 folders deep, and file systems take names of 255 bytes.
 LONGEST_PATH, MOST_PARTS = (1 << 16) - 1, 256
 # Letters that macOS does not see in a name.
-_UNSEEN = lazy_pattern(
-    rb"\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf"
-)
+_UNSEEN = re.compile(rb"\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf")
 
 
 def wrong_path(paths: Sequence[bytes]) -> str | None:

@@ -5,12 +5,12 @@ Pure: segments and their bytes in, elements and ropes out.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from holdfast._values import codec
-from holdfast._values.lazy import lazy_module
 from holdfast._values.rope import (
     MOST_RUNS,
     Blocks,
@@ -23,11 +23,6 @@ from holdfast._values.rope import (
 )
 from holdfast._values.runs import first_runs
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # a command line that only reads needs no digest, and no OpenSSL
-    hashlib = lazy_module("hashlib")
 
 
 class Tail:

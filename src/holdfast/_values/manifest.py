@@ -6,25 +6,20 @@ checkpoint's ``runs``, because backends have to know which segments are in use.
 
 from __future__ import annotations
 
+import hashlib
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import msgspec
 import orjson
 
-from holdfast._values.lazy import lazy_module
 from holdfast._values.records import SEPARATOR, Checkpoint, Run
 from holdfast._values.rope import LAST_BLOCK, Rope
 from holdfast._values.runs import BEFORE_FILES
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # a command line that only reads needs no digest, and no OpenSSL
-    hashlib = lazy_module("hashlib")
 
 INLINE_SIZE = 256
 # A segment has a number of 32 bits in the keys of SQLite.

@@ -11,7 +11,6 @@ from datetime import time as time_of_day
 
 import msgspec
 
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.records import EPOCH
 
 EXAMPLES = "2h, '3 days', 10:00, yesterday or '2026-11-15 10:00'"
@@ -19,13 +18,13 @@ EXAMPLES = "2h, '3 days', 10:00, yesterday or '2026-11-15 10:00'"
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_AGE = lazy_pattern(
+_AGE = re.compile(
     r"(?P<count>[0-9]{1,9}) ?"
     r"(?P<unit>s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:ours?)?|d(?:ays?)?|w(?:eeks?)?)"
     r"(?: ago)?",
     re.ASCII,
 )
-_CLOCK = lazy_pattern(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?", re.ASCII)
+_CLOCK = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?", re.ASCII)
 
 
 class Ago(msgspec.Struct, frozen=True):

@@ -12,13 +12,12 @@ from typing import Any, cast
 
 import orjson
 
-from holdfast._values.lazy import lazy_pattern
 from holdfast.errors import Unstorable
 
 # A key, or an index of a list; digits can be either.
 Part = str | int
 
-_DOTTED = lazy_pattern(
+_DOTTED = re.compile(
     r"""
     \[ (?P<index>-?[0-9]{1,18}) \]
     | \[ (?P<quoted>"(?:[^"\\]|\\.)*") \]
@@ -26,7 +25,7 @@ _DOTTED = lazy_pattern(
     """,
     re.VERBOSE,
 )
-_INDEX = lazy_pattern(r"-?[0-9]{1,18}", re.ASCII)
+_INDEX = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _NOTHING = object()
 
 

@@ -9,9 +9,10 @@ anything else is an id or the beginning of one.
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.moment import Moment, parse_moment
 from holdfast._values.records import LONGEST_NAME, checked_name
 from holdfast.errors import Unstorable
@@ -19,9 +20,9 @@ from holdfast.errors import Unstorable
 HEAD = "@"
 UPSTREAM = "upstream"
 
-_BACK = lazy_pattern(r"@(?:~(?P<steps>[0-9]{0,18})|(?P<carets>\^+))?")
-_STEP = lazy_pattern(r"@(?P<step>[0-9]{1,18})")
-_BRACED = lazy_pattern(r"@\{(?P<inner>[^{}]+)\}")
+_BACK = re.compile(r"@(?:~(?P<steps>[0-9]{0,18})|(?P<carets>\^+))?")
+_STEP = re.compile(r"@(?P<step>[0-9]{1,18})")
+_BRACED = re.compile(r"@\{(?P<inner>[^{}]+)\}")
 _FORMS = "@, @~n, @^, @step, @{n}, @{2h}, @{yesterday}, @{2026-11-15}, @{upstream}"
 
 

@@ -8,20 +8,14 @@ any other value is its segments, concatenated.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import TYPE_CHECKING
 
 import msgspec
 import orjson
 
-from holdfast._values.lazy import lazy_module
 from holdfast._values.records import Run, Segment
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # a command line that only reads needs no digest, and no OpenSSL
-    hashlib = lazy_module("hashlib")
 
 SEGMENT_SIZE = 8192
 # The first elements of a list, such as a system prompt, and elements that were just

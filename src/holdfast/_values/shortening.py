@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast._values.lazy import lazy_module
-
-if TYPE_CHECKING:
-    import unicodedata
-else:  # few texts are cut
-    unicodedata = lazy_module("unicodedata")
+import unicodedata
 
 ELLIPSIS = "…"
 

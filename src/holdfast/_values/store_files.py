@@ -7,7 +7,7 @@ line begins as all lines do.
 
 from __future__ import annotations
 
-from holdfast._values.lazy import lazy_pattern
+import re
 
 LOCK, SHARED_MEMORY = "-lock", "-shm"
 # What stands beside a database, by the endings of the names.
@@ -22,7 +22,7 @@ HEADER = 100
 SMALLEST_PAGE = 512
 
 _MAGIC, _OURS, _ID_AT = b"SQLite format 3\0", b"HOLD", 68
-_LINE = lazy_pattern(rb'\{"bytes":[0-9]+,"check":"[0-9a-f]{16}","after":"')
+_LINE = re.compile(rb'\{"bytes":[0-9]+,"check":"[0-9a-f]{16}","after":"')
 
 
 def is_database(header: bytes, *, has_lock: bool) -> bool:

@@ -7,9 +7,8 @@ take and give. docs/writing-a-backend.md explains them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from holdfast import _port
+from holdfast._port import *  # noqa: F403 - all of the port is offered here
 from holdfast._port.layer import Layer
 from holdfast._values.records import (
     UNSET,
@@ -24,9 +23,6 @@ from holdfast._values.records import (
     ThreadRecord,
     Unset,
 )
-
-if TYPE_CHECKING:
-    from holdfast._port import *  # noqa: F403 - all of the port is offered here
 
 __all__ = [
     "UNSET",
@@ -43,10 +39,3 @@ __all__ = [
     "Unset",
 ]
 __all__ += _port.__all__
-
-
-def __getattr__(name: str) -> object:
-    # Loaded when they are used: opening a store loads this package, and needs few.
-    if name in _port.__all__:
-        return getattr(_port, name)
-    raise AttributeError(f"module 'holdfast.backends' has no attribute {name!r}")

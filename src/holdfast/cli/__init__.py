@@ -15,9 +15,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _version()
     try:
         # Imported here: asking for the version must not load click.
-        from holdfast.cli import _packages  # noqa: PLC0415
-
-        _packages.load_packages()
         from holdfast.cli._run import run  # noqa: PLC0415
 
         return run(arguments)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from holdfast._api.store import Store
 from holdfast._engine.context import Context
 from holdfast._messages.transcript import role_of, text_of
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.records import Checkpoint
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._resolve import locate
@@ -19,7 +18,7 @@ from holdfast.views.documents import plain
 from holdfast.views.messages import message_documents, one_line_text
 from holdfast.views.state_values import StateReader
 
-_NAMED = lazy_pattern(r"(?P<thread>.+)\[(?P<position>[0-9]{1,9})\]", re.DOTALL)
+_NAMED = re.compile(r"(?P<thread>.+)\[(?P<position>[0-9]{1,9})\]", re.DOTALL)
 
 
 def names_message(store: Store, text: str) -> bool:

@@ -8,7 +8,6 @@ import re
 import holdfast
 from holdfast._api.address import store_address
 from holdfast._api.store import Store
-from holdfast._values.lazy import lazy_pattern
 from holdfast._values.store_files import HEADER, LOCK, STORE_OF_FILES, is_database
 from holdfast.cli._given_key import given_key
 from holdfast.cli._shared_options import SharedOptions
@@ -19,7 +18,7 @@ SCOPE = "HOLDFAST_SCOPE"
 FOLDER = ".holdfast"
 FILES = ("agents.db", "agent.db")
 # A single letter is a drive.
-_SCHEME = lazy_pattern(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?", re.IGNORECASE)
 
 
 def find_store(options: SharedOptions) -> str:

@@ -2,7 +2,3 @@
 
 Nothing here knows a terminal, a protocol or a page.
 """
-
-from holdfast._values.lazy import lazy_modules
-
-__getattr__ = lazy_modules(__name__)

@@ -6,10 +6,11 @@ goes wherever a family goes.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import msgspec
 import orjson
@@ -24,15 +25,9 @@ from holdfast._messages.transcript import TranscriptCall
 from holdfast._port import FamilyEntries
 from holdfast._values import codec
 from holdfast._values.arguments import checked_flag
-from holdfast._values.lazy import lazy_module, lazy_pattern
 from holdfast._values.records import EPOCH, Entry
 from holdfast._values.reference import HEAD
 from holdfast.effects import Effect, Place, Status
-
-if TYPE_CHECKING:
-    import hashlib
-else:  # a command line that only lists effects needs no digest, and no OpenSSL
-    hashlib = lazy_module("hashlib")
 
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
@@ -81,8 +76,8 @@ _FORMS: Final[dict[str, type[msgspec.Struct]]] = {
     "undo:begin": _Undo,
     "undo:end": _End,
 }
-_ENTRY = lazy_pattern(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
-_INDEX = lazy_pattern(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
+_ENTRY = re.compile(r"(call|undo):(\d+):(begin|end):(.*)", re.DOTALL)
+_INDEX = re.compile(r"effect:[0-9a-f]{32}:(\d+):(.*)", re.DOTALL)
 
 
 class IdentifiedCall(Protocol):

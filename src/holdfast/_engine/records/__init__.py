@@ -1,5 +1,1 @@
 """Typed records over threads: conversations, agents, documents."""
-
-from holdfast._values.lazy import lazy_modules
-
-__getattr__ = lazy_modules(__name__)

@@ -3,7 +3,3 @@
 Everything here is pure: it says which named statement to run with which values and what
 its rows mean. Each backend runs the statements, blocking or awaited.
 """
-
-from holdfast._values.lazy import lazy_modules
-
-__getattr__ = lazy_modules(__name__)

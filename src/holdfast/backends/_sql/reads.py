@@ -5,15 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import orjson
 
 from holdfast._port import (
+    Ancestors,
+    Candidate,
+    Candidates,
+    CheckpointEntries,
     CheckpointKey,
+    Entries,
+    FamilyEntries,
+    FamilyMoves,
+    FamilySaves,
+    FamilySize,
+    FamilySizes,
+    FamilySums,
+    FamilyThreads,
+    Horizon,
+    Key,
+    KindCount,
+    Kinds,
+    LineLength,
+    Marked,
+    Matches,
+    Moves,
+    NumberedSaves,
+    Outline,
+    Outlines,
+    OwnEntries,
+    Query,
+    SavedIn,
+    Saves,
+    SegmentSize,
+    SegmentSizes,
+    Sums,
+    Surplus,
     ThreadKey,
+    ThreadMoves,
     Threads,
+    Total,
+    Totals,
+    Weight,
+    Weights,
     family_queries,
     index_queries,
 )
@@ -28,47 +64,6 @@ from holdfast._values.records import (
     ThreadRecord,
 )
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, RowCodec
-
-if TYPE_CHECKING:
-    from holdfast._port import (
-        Ancestors,
-        Candidate,
-        Candidates,
-        CheckpointEntries,
-        Entries,
-        FamilyEntries,
-        FamilyMoves,
-        FamilySaves,
-        FamilySize,
-        FamilySizes,
-        FamilySums,
-        FamilyThreads,
-        Horizon,
-        Key,
-        KindCount,
-        Kinds,
-        LineLength,
-        Marked,
-        Matches,
-        Moves,
-        NumberedSaves,
-        Outline,
-        Outlines,
-        OwnEntries,
-        Query,
-        SavedIn,
-        Saves,
-        SegmentSize,
-        SegmentSizes,
-        Sums,
-        Surplus,
-        ThreadMoves,
-        Total,
-        Totals,
-        Weight,
-        Weights,
-    )
-
 
 T = TypeVar("T")
 
@@ -106,33 +101,32 @@ class Reads:
     ) -> None:
         self._codec = codec
         self._numbers = numbers
-        # By name: what only looks at a thread need not load the queries of upkeep.
-        self._pages: dict[str, Callable[[Any], Statement[Page[Any]]]] = {
-            "Ancestors": self._ancestors,
-            "LineLength": self._line_length,
-            "Saves": self._saves,
-            "Marked": self._marked,
-            "Matches": self._matches,
-            "Threads": self.threads,
-            "Moves": self._moves,
-            "FamilyMoves": self._family_moves,
-            "ThreadMoves": self._thread_moves,
-            "Entries": self._entries,
-            "FamilyEntries": self._family_entries,
-            "OwnEntries": self._own_entries,
-            "CheckpointEntries": self._checkpoint_entries,
-            "Weights": self._weights,
-            "SegmentSizes": self._segment_sizes,
-            "Kinds": self._kinds,
-            "Horizon": self._horizon,
-            "SavedIn": self._saved_in,
-            "Totals": self._totals,
-            "FamilyThreads": self._family_threads,
-            "FamilySaves": self._family_saves,
-            "FamilySizes": self._family_sizes,
-            "FamilySums": self._family_sums,
-            "Outlines": self._outlines,
-            "NumberedSaves": self._numbered_saves,
+        self._pages: dict[type, Callable[[Any], Statement[Page[Any]]]] = {
+            Ancestors: self._ancestors,
+            LineLength: self._line_length,
+            Saves: self._saves,
+            Marked: self._marked,
+            Matches: self._matches,
+            Threads: self.threads,
+            Moves: self._moves,
+            FamilyMoves: self._family_moves,
+            ThreadMoves: self._thread_moves,
+            Entries: self._entries,
+            FamilyEntries: self._family_entries,
+            OwnEntries: self._own_entries,
+            CheckpointEntries: self._checkpoint_entries,
+            Weights: self._weights,
+            SegmentSizes: self._segment_sizes,
+            Kinds: self._kinds,
+            Horizon: self._horizon,
+            SavedIn: self._saved_in,
+            Totals: self._totals,
+            FamilyThreads: self._family_threads,
+            FamilySaves: self._family_saves,
+            FamilySizes: self._family_sizes,
+            FamilySums: self._family_sums,
+            Outlines: self._outlines,
+            NumberedSaves: self._numbered_saves,
         }
 
     def key(self, key: Key[Any]) -> Statement[Any]:
@@ -145,7 +139,7 @@ class Reads:
 
     def page(self, query: Query[Any]) -> Statement[Page[Any]]:
         """Gives a page; its cursor is the sequence number to go on from."""
-        return self._pages[type(query).__name__](query)
+        return self._pages[type(query)](query)
 
     def _thread(self, rows: list[Row]) -> ThreadRecord | None:
         return self._codec.thread(rows[0]) if rows else None

@@ -15,12 +15,11 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from holdfast._values.lazy import lazy_pattern
 from holdfast.backends._sql.rows import COLUMNS
 
 _COMMENT = "-- "
-_MARKER = lazy_pattern(r"\{([:?]?)(\w+\.)?(\w+)\}")
-_PART = lazy_pattern(r"\{=(\w+)\}")
+_MARKER = re.compile(r"\{([:?]?)(\w+\.)?(\w+)\}")
+_PART = re.compile(r"\{=(\w+)\}")
 SHARED = "shared.sql"
 PACKAGE = __name__.rpartition(".")[0]
 

@@ -5,29 +5,24 @@ the fsync. Readers have connections of their own. All of it is blocking: the asy
 calls it from worker threads.
 """
 
-from typing import TYPE_CHECKING
-
-from holdfast._values.lazy import lazy_modules
-
-if TYPE_CHECKING:
-    from holdfast.backends.sqlite._backend import ABILITIES, SqliteBackend
-    from holdfast.backends.sqlite._connection import (
-        FORMAT,
-        MEMORY,
-        check_whole,
-        connect,
-        page_checksums,
-        prepare,
-        snapshot,
-        transaction,
-        translated,
-        translation,
-    )
-    from holdfast.backends.sqlite._database import Database
-    from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
-    from holdfast.backends.sqlite._log_size import LogSize
-    from holdfast.backends.sqlite._search import reset_search
-    from holdfast.backends.sqlite._writer_queue import LockFile, announced
+from holdfast.backends.sqlite._backend import ABILITIES, SqliteBackend
+from holdfast.backends.sqlite._connection import (
+    FORMAT,
+    MEMORY,
+    check_whole,
+    connect,
+    page_checksums,
+    prepare,
+    snapshot,
+    transaction,
+    translated,
+    translation,
+)
+from holdfast.backends.sqlite._database import Database
+from holdfast.backends.sqlite._hooks import PAGE, Hooks, Subject
+from holdfast.backends.sqlite._log_size import LogSize
+from holdfast.backends.sqlite._search import reset_search
+from holdfast.backends.sqlite._writer_queue import LockFile, announced
 
 __all__ = [
     "ABILITIES",
@@ -51,14 +46,3 @@ __all__ = [
     "translated",
     "translation",
 ]
-
-__getattr__ = lazy_modules(
-    __name__,
-    "_backend",
-    "_connection",
-    "_database",
-    "_hooks",
-    "_log_size",
-    "_search",
-    "_writer_queue",
-)

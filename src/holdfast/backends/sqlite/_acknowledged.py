@@ -10,24 +10,19 @@ that were not synced have a record of their own: a power cut may take these back
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import struct
 import warnings
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import apsw
 import msgspec
 
-from holdfast._values.lazy import lazy_module
 from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    import mmap
-else:  # only writing needs it
-    mmap = lazy_module("mmap")
 
 Durability = Literal["full", "normal"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
+from holdfast._port import Outdated
 from holdfast._port import backend as port
 from holdfast._values import os_errors
 from holdfast._values.records import Change, Page, Run, Segment
@@ -273,7 +274,7 @@ class SqliteBackend:
         return self._read(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        if type(query).__name__ == "Outdated" and self._read_only:
+        if isinstance(query, Outdated) and self._read_only:
             return Page(())
         return self._read(lambda db: read_page(db, query))
 

@@ -6,10 +6,10 @@ is kept beside it, as a dictionary would be: the words are ours, not the callers
 
 from __future__ import annotations
 
+import re
 from binascii import a2b_base64, b2a_base64
 from itertools import zip_longest
 
-from holdfast._values.lazy import lazy_pattern
 from holdfast.backends._sql.rows import PACKED
 
 # The first byte is this plus the number of digests, which follow; then comes the text.
@@ -18,7 +18,7 @@ DIGEST_SIZE, MOST_DIGESTS = 32, 31
 LONGEST_NUMBER = 18
 
 # As base64 writes 32 bytes: the last character has two bits that must be zero.
-_DIGEST = lazy_pattern(rb'"([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)"')
+_DIGEST = re.compile(rb'"([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)"')
 # Bytes that UTF-8 does not have stand for phrases: for a digest, for the number that is
 # the size of the state, for that of the next segment, and for these. Some hold others.
 _PLACE, _SIZE, _NEXT = b"\xc0", b"\xc1", b"\xf5"

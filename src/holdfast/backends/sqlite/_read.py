@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import orjson
 
-from holdfast._port import Pieces, SegmentsKey, StateKey, Stored, ThreadKey
+from holdfast._port import (
+    Candidate,
+    Candidates,
+    FamilySize,
+    Key,
+    Outdated,
+    OutdatedCount,
+    Pieces,
+    Scattered,
+    SegmentsKey,
+    StateKey,
+    Stored,
+    Surplus,
+    ThreadKey,
+)
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
@@ -20,16 +34,6 @@ from holdfast.backends.sqlite._connection import snapshot
 from holdfast.backends.sqlite._rows import CODEC
 from holdfast.backends.sqlite._statements import QUERIES, row, rows
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    from holdfast._port import (
-        Candidate,
-        Candidates,
-        FamilySize,
-        Key,
-        Surplus,
-    )
-
 
 T = TypeVar("T")
 
@@ -121,17 +125,16 @@ def read_segments(
 
 def read_page(db: apsw.Connection, query: Any) -> Page[Any]:
     """One page of a listing; its cursor is the sequence number to go on from."""
-    # By name, as in `Reads`.
-    match type(query).__name__:
-        case "Candidates":
+    match query:
+        case Candidates():
             return _candidates(db, query)
-        case "Outdated":
+        case Outdated():
             return _search.read_outdated(db, query)
-        case "OutdatedCount":
+        case OutdatedCount():
             return _search.count_outdated(db, query)
-        case "Scattered":
+        case Scattered():
             return _search.read_scattered(db, query)
-        case "Surplus":
+        case Surplus():
             return _surplus(db, query)
         case _:
             return run(db, READS.page(query))

@@ -15,7 +15,6 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from holdfast._values.lazy import lazy_module
 from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.sqlite._acknowledged import (
     FLAGS,
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     import mmap
 
 if sys.platform != "win32":
-    if TYPE_CHECKING:
-        import fcntl
-    else:  # only writing needs it
-        fcntl = lazy_module("fcntl")
+    import fcntl
 
 # Where a lock file says until when its holder expects to write, as microseconds: behind
 # the records of what was acknowledged.

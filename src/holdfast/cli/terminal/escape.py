@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from holdfast._values.lazy import lazy_module, lazy_pattern
-
-if TYPE_CHECKING:
-    import re
-    import unicodedata
-else:  # most texts are ASCII
-    unicodedata = lazy_module("unicodedata")
+import re
+import unicodedata
 
 # Whole control sequences of a terminal: no part of them is left as text.
-_SEQUENCES = lazy_pattern(
+_SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])"  # OSC, DCS, SOS, PM, APC ...
     r"[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # ... up to their end
 )
 # The other control characters, those that reverse text, and lone surrogates.
-_DANGEROUS = lazy_pattern(
+_DANGEROUS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e"
     "\u2066-\u2069\ufeff\ud800-\udfff]"
 )
-_BREAKS = lazy_pattern(r"[\n\t]")
+_BREAKS = re.compile(r"[\n\t]")
 _LARGEST_BYTE = 0xFF
 
 
