@@ -1,18 +1,22 @@
-"""Runs many commands of `holdfast` as forks of one process, piped or on a terminal."""
+"""Runs many commands of `holdfast`: here, or on a terminal in forks of one process."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
+import warnings
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 
+import pytest
 from shell import COLUMNS, Ran, environment, open_terminal, shown_on
 
+from holdfast.cli._run import run as holdfast
+from programs.forked_commands import NOW
 from support.folders import PROGRAMS
 
 LONGEST_STATUS = 16
@@ -23,9 +27,12 @@ class Forks:
 
     def __init__(self, calling: socket.socket) -> None:
         self._calling = calling
+        self.folder = ""
 
     def _start(self, arguments: tuple[str, ...], files: list[int]) -> None:
-        socket.send_fds(self._calling, [json.dumps(arguments).encode()], files)
+        socket.send_fds(
+            self._calling, [json.dumps([self.folder, arguments]).encode()], files
+        )
         for file in set(files):
             os.close(file)
 
@@ -33,14 +40,33 @@ class Forks:
         return int(self._calling.recv(LONGEST_STATUS))
 
     def piped(self, *arguments: str, typed: str = "") -> Ran:
-        reading, typing = os.pipe()
-        os.write(typing, typed.encode())
-        os.close(typing)
-        (shown, out), (said, err) = os.pipe(), os.pipe()
-        self._start(arguments, [reading, out, err])
-        with open(shown, "rb") as output, open(said, "rb") as errors:
-            text, told = output.read().decode(), errors.read().decode()
-        return Ran(self._status(), text, told)
+        """Run a command in this process, with files in the place of a terminal."""
+        with (
+            ExitStack() as stack,
+            pytest.MonkeyPatch.context() as patch,
+            warnings.catch_warnings(),
+        ):
+            streams = {
+                name: stack.enter_context(
+                    tempfile.TemporaryFile("w+", encoding="utf-8")
+                )
+                for name in ("stdin", "stdout", "stderr")
+            }
+            streams["stdin"].write(typed)
+            streams["stdin"].seek(0)
+            for name, stream in streams.items():
+                patch.setattr(sys, name, stream)
+            warnings.simplefilter("default")
+            warnings.simplefilter("ignore", ResourceWarning)  # as Python does
+            patch.chdir(self.folder)
+            for name in os.environ.keys() - environment().keys():
+                patch.delenv(name)
+            for name, value in environment().items():
+                patch.setenv(name, value)
+            status = holdfast(arguments, lambda: NOW)
+            for name in ("stdout", "stderr"):
+                streams[name].seek(0)
+            return Ran(status, streams["stdout"].read(), streams["stderr"].read())
 
     def on_terminal(
         self, *arguments: str, typed: str = "", columns: int = COLUMNS
@@ -51,14 +77,13 @@ class Forks:
         return Ran(self._status(), shown)
 
 
-@contextlib.contextmanager
-def forks(folder: Path) -> Iterator[Forks]:
-    """Commands that are run in a folder."""
+@contextmanager
+def forks() -> Iterator[Forks]:
+    """The process, which ends with the block."""
     calling, called = socket.socketpair()
     with calling, called:
         process = subprocess.Popen(
             [sys.executable, str(PROGRAMS / "forked_commands.py")],
-            cwd=folder,
             env=environment(),
             stdin=called,
         )

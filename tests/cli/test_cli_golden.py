@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import stores
 import transcripts
+from forks import forks
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))
@@ -29,13 +30,19 @@ MAKERS = {
 }
 
 
+@pytest.fixture(scope="module")
+def commands():
+    with forks() as commands:
+        yield commands
+
+
 @pytest.mark.parametrize("name", TRANSCRIPTS)
-def test_commands_print_what_their_transcript_says(name, tmp_path):
+def test_commands_print_what_their_transcript_says(name, tmp_path, commands):
     make = MAKERS.get(name, stores.make_support)
     make(tmp_path / "agents.db")
     expected = (GOLDEN / name).read_text()
 
-    found = transcripts.replay(expected, tmp_path)
+    found = transcripts.replay(expected, tmp_path, commands)
 
     if "UPDATE_GOLDEN" in os.environ:
         (GOLDEN / name).write_text(found)

@@ -17,22 +17,22 @@ import shlex
 from functools import partial
 from pathlib import Path
 
-from forks import Forks, forks
+from forks import Forks
 
 COMMAND = re.compile(r"(?P<terminal>tty(?P<columns>[0-9]*))?\$ (?P<written>.*)")
 TYPED = " <<< "
 
 
-def replay(transcript: str, folder: Path) -> str:
-    """The transcript of the same commands, run now."""
+def replay(transcript: str, folder: Path, commands: Forks) -> str:
+    """The transcript of the same commands, run now in a folder."""
     parts = []
-    with forks(folder) as commands:
-        for line in transcript.splitlines():
-            if asked := COMMAND.fullmatch(line):
-                answer = _answer(asked, commands).replace(str(folder), "FOLDER")
-                parts.append(f"{line}\n{answer}")
-            elif line.startswith("# "):
-                parts.append(f"{line}\n")
+    commands.folder = str(folder)
+    for line in transcript.splitlines():
+        if asked := COMMAND.fullmatch(line):
+            answer = _answer(asked, commands).replace(str(folder), "FOLDER")
+            parts.append(f"{line}\n{answer}")
+        elif line.startswith("# "):
+            parts.append(f"{line}\n")
     return "\n".join(parts)
 
 

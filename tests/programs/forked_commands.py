@@ -1,7 +1,8 @@
 """Runs `holdfast` again and again, each time in a fork that has it imported already.
 
-Standard input is a socket. Each message on it is the arguments of a command, as JSON,
-and brings the three files that the command gets as its input, output and error output.
+Standard input is a socket. Each message on it is a folder and the arguments of a
+command that runs there, as JSON, and brings the three files that the command gets as
+its input, output and error output.
 The answer is the exit status of the command. The present is always the same.
 """
 
@@ -41,8 +42,9 @@ def take(files: list[int]) -> None:
     sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
 
 
-def run(arguments: list[str]) -> NoReturn:
+def run(folder: str, arguments: list[str]) -> NoReturn:
     """In the fork: the command. To clean up the interpreter would take most time."""
+    os.chdir(folder)
     status = holdfast(arguments, lambda: NOW)
     sys.stdout.flush()
     os._exit(status)
@@ -58,7 +60,7 @@ def serve() -> None:
         fork = os.fork()
         if fork == 0:
             take(files)
-            run(json.loads(message))
+            run(*json.loads(message))
         for file in files:
             os.close(file)
         status = os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
