@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN = $(BIN)/python
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help quick test frameworks oldest conformance thorough coverage demo bench volume lint types mypy pyright check format reference docs package clean
+.PHONY: help quick test processes servers browser nightly frameworks oldest conformance thorough coverage demo bench volume lint types mypy pyright check format reference docs package clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -16,11 +16,20 @@ quick: $(VENV)/tests-ready ## the tests that need no killed process, server or f
 
 # In memory the tests do not wait for a disk; `make thorough` uses the disk.
 IN_MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR > 1 && $$4 > 4000000 {print "/dev/shm"}')
-quick test framework-% oldest-%: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
+APART := processes servers browser
+quick test $(APART) coverage framework-% oldest-%: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR))
 # Without compiled files every program that a test starts is compiled again.
-quick test framework-% oldest-%: export PYTHONDONTWRITEBYTECODE :=
-test: $(VENV)/ready ## run all tests
-	$(RUN) -m pytest -n 3 --dist worksteal -q $(TESTS)
+quick test $(APART) coverage framework-% oldest-%: export PYTHONDONTWRITEBYTECODE :=
+TESTS := -m pytest -n 3 --dist worksteal -q
+
+test: $(VENV)/ready ## the tests to run after every change, with some of each kind below
+	$(RUN) $(TESTS) -m "smoke or not (processes or servers or browser)"
+
+processes: $(VENV)/ready ## tests that start processes, kill them and break their disk
+servers: $(VENV)/ready ## tests of PostgreSQL: under load, with faults, every rule of a store
+browser: $(VENV)/ready ## tests of the viewer in Chromium
+$(APART):
+	$(RUN) $(TESTS) -m $@
 
 # Each framework with versions of its own has an environment of its own, `.venv-<name>`.
 FRAMEWORKS := $(patsubst tests/adapters/%/requirements.txt,%,$(wildcard tests/adapters/*/requirements.txt))
@@ -46,14 +55,11 @@ thorough: $(VENV)/ready oldest ## every combination of call, place and breakdown
 		$(BIN)/python -m pytest -n 3 -q
 	$(BIN)/python -m pytest -q --override-ini addopts= --override-ini timeout=900 tests/thorough
 
-# Counting takes as long again, so it is done where the inner layers are tested. The other
-# tests start processes, servers and browsers most of the time.
 INNER := $(addprefix tests/,adapters api archive conformance earlier_systems engine importers keys messages port \
 	telemetry tools values workspace backends/sqlite backends/postgres/test_postgres_conformance.py)
-coverage: $(VENV)/ready ## run all tests, and count the branches that the inner ones take; fails below the floor
+coverage: $(VENV)/ready ## count the branches that the tests of the inner layers take; fails below the floor
 	$(BIN)/coverage erase
-	$(MAKE) test RUN="$(BIN)/coverage run" TESTS="$(INNER)"
-	$(MAKE) test TESTS="$(INNER:%=--ignore=%)"
+	$(BIN)/coverage run $(TESTS) $(INNER)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage json --quiet --include='src/*' -o .coverage.json
 	$(BIN)/python tests/project/coverage_floor.py .coverage.json
@@ -80,7 +86,11 @@ mypy: $(VENV)/ready
 pyright: $(VENV)/ready
 	$(BIN)/pyright
 
-check: lint types coverage ## what the continuous integration runs
+check: lint types test $(APART) ## what the continuous integration runs, without packages and frameworks
+
+# Other Pythons that are here: on the path, or pyenv's.
+nightly: coverage ## what the continuous integration leaves out: coverage, and the quick tests on other Pythons
+	.ci/pythons
 
 format: $(VENV)/tests-ready ## repair style and formatting
 	$(BIN)/ruff check --fix .

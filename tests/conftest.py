@@ -2,8 +2,10 @@
 
 import gc
 import os
+import re
 import signal
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -33,6 +35,20 @@ os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), STATE)
 
 # Nothing that is imported or collected is ever garbage, so nothing looks for it there.
 gc.disable()
+
+
+POSTGRES = Path(__file__).parent / "backends" / "postgres"
+ON_A_SERVER = re.compile("postgres|pg1[0-9]")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs a server or a browser; what starts processes says so itself."""
+    for item in items:
+        given = item.callspec.id if hasattr(item, "callspec") else ""
+        if POSTGRES in item.path.parents or ON_A_SERVER.search(given):
+            item.add_marker("servers")
+        if "browser" in item.fixturenames:
+            item.add_marker("browser")
 
 
 def pytest_collection_finish():
@@ -109,28 +125,23 @@ def path(tmp_path):
     return str(tmp_path / "store.db")
 
 
-@pytest.fixture(
-    params=[
-        open_file,
-        open_awaited,
-        open_compressed,
-        open_compressed_awaited,
-        open_directory,
-        open_directory_awaited,
-        open_memory,
-    ],
-    ids=[
-        "file",
-        "awaited",
-        "compressed",
-        "compressed-awaited",
-        "directory",
-        "directory-awaited",
-        "memory",
-    ],
-)
+STORES = {
+    "file": open_file,
+    "directory-awaited": open_directory_awaited,
+}
+if THOROUGH:
+    STORES |= {
+        "awaited": open_awaited,
+        "compressed": open_compressed,
+        "compressed-awaited": open_compressed_awaited,
+        "directory": open_directory,
+        "memory": open_memory,
+    }
+
+
+@pytest.fixture(params=STORES.values(), ids=STORES)
 def store(request, path, clock):
-    """A new store of each kind and by each API, with a clock that stands still."""
+    """A new store on a file and in a folder, with a clock that stands still."""
     with request.param(path, clock=clock, durability="normal") as store:
         yield store
 

@@ -619,6 +619,7 @@ def test_nor_does_it_in_a_folder_by_the_async_api(tmp_path):
         try_all(pair)
 
 
+@pytest.mark.servers
 def test_nor_does_it_on_postgresql():
     url = servers.shared(servers.NAMES[0])
     with databases.place(url) as one, databases.place(url) as other:

@@ -57,7 +57,10 @@ BROKEN = [
     if THOROUGH or (number % 3 == kind and (place == FILE or call in FOLDER_CALLS))
 ]
 # In a folder, the end of a file that a crash has torn is cut off and reported.
-pytestmark = pytest.mark.filterwarnings("ignore:.*was never finished:RuntimeWarning")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:.*was never finished:RuntimeWarning"),
+]
 
 
 # --- killed ---------------------------------------------------------------------------
@@ -78,7 +81,7 @@ def test_calls_killed_at_any_write_were_made_or_were_not(place, calls, tmp_path)
     assert all(report["tried"] > report["points"] / 3 for report in reports)
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("half", [pytest.param(0, marks=pytest.mark.smoke), 1])
 def test_no_acknowledged_save_is_lost_when_writers_are_killed(half, tmp_path):
     seed = seed_of("kills", half)
 
@@ -115,7 +118,9 @@ def _found_after(folder, place):
 
 
 @PLACES
-@pytest.mark.parametrize("run", range(4))
+@pytest.mark.parametrize(
+    "run", [pytest.param(0, marks=pytest.mark.smoke), *range(1, 4)]
+)
 def test_no_acknowledged_save_is_lost_when_the_power_fails(run, place, tmp_path):
     seed = seed_of("power", run)
 
@@ -253,6 +258,7 @@ def test_a_disk_that_fails_while_a_store_is_closed_loses_nothing(
 
 
 @PLACES
+@pytest.mark.smoke
 def test_a_read_that_fails_raises_and_the_next_one_succeeds(
     place, disk, start, tmp_path
 ):

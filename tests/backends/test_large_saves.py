@@ -9,6 +9,8 @@ import holdfast
 from holdfast import Busy
 from support.stores import backend_of
 
+pytestmark = pytest.mark.processes
+
 HASTY = 0.4
 # Enough that the others are told to wait, for much longer than it takes.
 MUCH = "x" * (32 << 20)

@@ -13,6 +13,8 @@ from holdfast.backends.directory import _files
 from support.programs import run_program
 from support.stores import backend_of
 
+pytestmark = pytest.mark.processes
+
 
 def test_without_what_windows_lacks_all_is_imported_and_the_basics_run(tmp_path):
     assert run_program("without_posix", tmp_path) == [[]]

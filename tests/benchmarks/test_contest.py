@@ -10,8 +10,11 @@ import subprocess
 import sys
 
 import psutil
+import pytest
 
 from support.folders import ROOT
+
+pytestmark = pytest.mark.processes
 
 CONTEST = (sys.executable, "-m", "benchmarks", "contest")
 DEADLINE = 120.0

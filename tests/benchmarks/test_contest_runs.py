@@ -10,6 +10,8 @@ from benchmarks.contest.report import measure
 
 from support.folders import TESTS
 
+pytestmark = pytest.mark.processes
+
 TINY = Size(turns=3, rounds=1, twice=False)
 STORES = "support.contest_stores"
 

@@ -20,6 +20,8 @@ import holdfast
 from support.folders import DOCS, ROOT
 from support.pages import printed
 
+pytestmark = pytest.mark.processes
+
 README = ROOT / "README.md"
 BLOCK = re.compile(
     r"^```(sh|bash|console)?[a-z]*\n(.*?)^```$", re.DOTALL | re.MULTILINE

@@ -44,6 +44,7 @@ def test_every_command_takes_the_key_from_the_environment(run, monkeypatch):
     assert found["opening"] == "bad"
 
 
+@pytest.mark.processes
 def test_a_key_is_rotated_to_another_file_and_to_a_passphrase(run, monkeypatch):
     assert run("key", "init", "new")[0] == 0
     assert run("key", "rotate", "new")[0] == 0

@@ -21,6 +21,8 @@ import stores
 import holdfast
 from holdfast.cli import main
 
+pytestmark = pytest.mark.processes
+
 DEADLINE = 120.0
 SAVER = """
 import sys, holdfast

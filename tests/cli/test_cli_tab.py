@@ -20,6 +20,8 @@ import stores
 
 import holdfast
 
+pytestmark = pytest.mark.processes
+
 DEADLINE = 120.0
 PROMPT = b"ready> "
 # A busy machine must not decide what is found, so there is no limit of time.

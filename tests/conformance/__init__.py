@@ -85,6 +85,11 @@ from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
 from conformance.workers import SeveralWorkersTests
 from holdfast.testing import StoreTests
+from holdfast.testing._lifecycle import LifecycleTests
+from holdfast.testing._load import LoadTests
+from holdfast.testing._moves import UndoTests
+from holdfast.testing._save import AppendTests, SaveTests
+from holdfast.testing._transactions import TransactionTests
 from support.effort import THOROUGH
 from support.servers import GIVEN
 
@@ -187,6 +192,12 @@ class ConformanceTests(StoreTests, ThreadTests, RecordTests):
 
 class LayerTests(ConformanceTests if THOROUGH else StoreTests):
     """For a layer over a backend: to what is decided above it, it is a backend."""
+
+
+class SmokeTests(
+    SaveTests, AppendTests, LoadTests, UndoTests, TransactionTests, LifecycleTests
+):
+    """Some rules, for what differs from a file by little more than its way in."""
 
 
 class SecondApiTests(ConformanceTests if THOROUGH or GIVEN else StoreTests):

@@ -4,8 +4,8 @@ import pydantic
 import pytest
 
 import holdfast
-from conformance import ConformanceTests
-from holdfast.testing import StoreTests, raises
+from conformance import ConformanceTests, SmokeTests
+from holdfast.testing import raises
 
 
 class TestFile(ConformanceTests):
@@ -17,7 +17,7 @@ class TestFile(ConformanceTests):
         return holdfast.open(self.url, **options)
 
 
-class TestMemory(StoreTests):
+class TestMemory(SmokeTests):
     """The same as a file but for what needs one."""
 
     reopens = False

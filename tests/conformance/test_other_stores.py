@@ -3,12 +3,12 @@
 import pytest
 
 import holdfast
-from conformance import ConformanceTests, SecondApiTests
+from conformance import ConformanceTests, SecondApiTests, SmokeTests
 from conformance.compression import CompressedValueTests
 from holdfast.testing import StoreTests, blocking
 
 
-class TestFileAsync(SecondApiTests):
+class TestFileAsync(SmokeTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = str(tmp_path / "store.db")

@@ -19,6 +19,7 @@ def fail():
     raise HoldfastError("the disk does not answer; look at it", code="io_error")
 
 
+@pytest.mark.processes
 def test_0_14_a_loop_killed_in_the_middle_of_a_run_resumes(tmp_path):
     [report] = run_program("agent_loop", tmp_path, "chat", 75)
 

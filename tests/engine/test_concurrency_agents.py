@@ -31,6 +31,8 @@ from support.scenario import (
 )
 from support.stores import backend_of
 
+pytestmark = pytest.mark.processes
+
 
 class Interrupted:
     """A backend that lets somebody else go first, once, before its n-th call."""

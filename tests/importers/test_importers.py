@@ -244,6 +244,7 @@ def test_checkpoints_that_retention_removed_are_not_put_on_top(memory, tmp_path)
     assert "older than what is there" in report.conflicts[0].reason
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("format_", ["aether", "smooth"])
 def test_an_import_killed_anywhere_is_completed_by_running_it_again(tmp_path, format_):
     path = source(format_, tmp_path / "source")

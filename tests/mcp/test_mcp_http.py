@@ -15,6 +15,8 @@ from served import DEADLINE, command, environment, over_http, refused, serving
 from adapters.mcp_events.served import Session, messages
 from support.servers import free_port
 
+pytestmark = pytest.mark.processes
+
 TOKEN = "a-token-that-is-long-enough"
 LISTING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
 AS_MCP = {

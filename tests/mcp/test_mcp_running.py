@@ -31,6 +31,8 @@ from support import databases, servers
 from support.folders import PROGRAMS
 from support.programs import ENVIRONMENT
 
+pytestmark = pytest.mark.processes
+
 HOLDER = str(PROGRAMS / "hold_lock.py")
 READING = [tool.name for tool in (*TOOLS, *STORE_TOOLS) if tool.read_only]
 

@@ -12,6 +12,8 @@ import pytest
 from holdfast.backends import Backend
 from holdfast.testing import StoreTests
 
+pytestmark = pytest.mark.processes
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "writing-a-backend.md").read_text()
 FILES = dict(re.findall(r"```py\n# (\S+\.py)\n(.*?)```", PAGE, re.DOTALL))

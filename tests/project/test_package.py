@@ -16,6 +16,8 @@ from support.folders import DOCS, ROOT
 from support.pages import BLOCK, shown
 from support.wheel import environment_of, installed_alone, packages
 
+pytestmark = pytest.mark.processes
+
 TUTORIAL = (DOCS / "tutorial.md").read_text()
 README = ROOT / "README.md"
 with_addresses = runpy.run_path(str(ROOT / "hatch_build.py"))["with_addresses"]

@@ -15,7 +15,10 @@ from support import databases, servers
 from support.effort import QUICK
 from support.folders import TESTS
 
-pytestmark = pytest.mark.skipif(QUICK, reason="starts processes: make test")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(QUICK, reason="starts processes: make test"),
+]
 
 COMMAND = (sys.executable, "-m", "holdfast", "selftest")
 SABOTAGED = """
@@ -60,6 +63,7 @@ def database():
         yield url
 
 
+@pytest.mark.servers
 def test_a_server_is_tested_in_schemas_that_are_dropped(database):
     only = ("--only", "clocks", "--only", "ended-connections")
 

@@ -12,7 +12,10 @@ from support.children import Child
 from support.effort import QUICK
 
 WHY = ", ".join(filter(None, map(obstacle, FILE_SYSTEMS)))
-pytestmark = pytest.mark.skipif(QUICK or bool(WHY), reason=WHY or "mounts: make test")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(QUICK or bool(WHY), reason=WHY or "mounts: make test"),
+]
 
 
 class NotSynced(Target):

@@ -9,6 +9,8 @@ from holdfast.selftest._rivals import Operation, _digest, contradictions
 from support import servers
 from support.programs import run_program
 
+pytestmark = pytest.mark.processes
+
 # Few trials, but of every row that can be run on a file.
 FEW = {
     "kills": 4,

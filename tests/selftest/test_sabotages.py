@@ -11,6 +11,8 @@ from holdfast.selftest import ROWS
 from support import servers
 from support.programs import run_program
 
+pytestmark = pytest.mark.processes
+
 FILES = ("file", "dir")
 ONE = ("file",)
 FOLDER = ("dir",)

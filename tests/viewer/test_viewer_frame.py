@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 from story import LONG, MAIN
 from viewer_server import TOKEN, Served, served
@@ -13,6 +14,7 @@ from windows import STRIP, options, scrubber_says, selected, until
 import holdfast
 
 
+@pytest.mark.smoke
 def test_the_first_screen_says_what_is_going_on(page: Page, viewer: Served):
     page.goto(viewer.page())
 

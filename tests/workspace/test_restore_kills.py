@@ -15,6 +15,8 @@ from support.programs import run_program
 from support.system_calls import BrokenCalls
 from support.workspaces import files_of, write
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("how", ["kill", "cut", "full", "filled"])
 def test_a_restore_that_breaks_at_any_call_is_whole_after_the_next_opening(

@@ -11,7 +11,10 @@ PAID = [None, ["paid bob"]]
 TOLD = [None, ["paid bob, said the bank"]]
 DURABILITIES = ["sync", "async", "exit"]
 
-pytestmark = pytest.mark.skipif(QUICK, reason="starts processes: make test")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(QUICK, reason="starts processes: make test"),
+]
 
 
 def test_whenever_it_is_killed_a_graph_pays_once_or_asks(tmp_path):

@@ -125,6 +125,7 @@ def test_what_somebody_adds_meanwhile_is_never_compacted_away(memory):
     asyncio.run(main())
 
 
+@pytest.mark.processes
 @atomic
 def test_killed_at_any_write_of_a_compaction_all_items_are_old_or_new(tmp_path):
     [found] = run_program("compacting", tmp_path)

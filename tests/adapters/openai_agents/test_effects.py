@@ -550,6 +550,7 @@ def test_only_a_call_that_did_not_end_can_be_resolved():
 # --- kills ----------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_a_process_that_is_killed_while_it_pays_leaves_an_unknown_payment(
     place, tmp_path
 ):
@@ -568,6 +569,7 @@ def test_a_process_that_is_killed_while_it_pays_leaves_an_unknown_payment(
     ]
 
 
+@pytest.mark.processes
 def test_whenever_a_process_is_killed_the_payment_is_made_once(tmp_path):
     [told] = run_program("session_payments", "kills", tmp_path, STEP)
 

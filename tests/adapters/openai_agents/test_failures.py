@@ -15,6 +15,8 @@ from holdfast.testing import raises
 from support.programs import run_program
 from support.stores import backend_of
 
+pytestmark = pytest.mark.processes
+
 # --- ids ------------------------------------------------------------------------------
 
 

@@ -184,6 +184,7 @@ class Refunds:
         return await Runner.run(agent, state, session=self.session)
 
 
+@pytest.mark.processes
 def test_a_paused_run_is_resumed_by_another_process_and_the_tool_runs_once(tmp_path):
     left, found = run_program("paused_runs", "pause", tmp_path / "agents.db")
 
@@ -192,6 +193,7 @@ def test_a_paused_run_is_resumed_by_another_process_and_the_tool_runs_once(tmp_p
     assert found == [["refund"], kept, ["4812"], True]
 
 
+@pytest.mark.processes
 def test_whenever_a_run_is_killed_it_goes_on_and_the_tool_runs_once(tmp_path):
     [told] = run_program("paused_runs", "kills", tmp_path, STEP)
 

@@ -24,6 +24,7 @@ from support.two_calls import Interrupted
 
 FORMAT_1 = Path(__file__).parents[2] / "fixtures" / "format-1" / "history"
 WORK, LOCK = ".holdfast", "lock/format-2.lock"
+pytestmark = pytest.mark.processes
 
 
 @pytest.fixture

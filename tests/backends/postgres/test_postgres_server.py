@@ -84,6 +84,7 @@ def test_what_json_or_text_columns_would_change_comes_back(size, place, door):
         assert alike(store.thread("a").journal(checkpoint=head), VALUES)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("door", databases.DOORS)
 def test_saves_replace_nothing_that_would_have_to_be_vacuumed(place, door):
     with place.open(door, compress=True) as store:

@@ -18,7 +18,10 @@ from support.effort import FLIPS, seed_of
 from support.scenario import FILE, Source
 
 # A bit that nothing reads may flip: then only the checksum of its page is repaired.
-pytestmark = pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarning")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.filterwarnings("ignore:wrong page checksums:RuntimeWarning"),
+]
 
 
 @pytest.fixture(scope="module")

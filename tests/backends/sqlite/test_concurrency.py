@@ -35,6 +35,8 @@ from support.two_calls import (
     try_all,
 )
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def path(tmp_path):

@@ -23,9 +23,10 @@ from support.effort import FLIPS, seed_of
 from support.scenario import FILE
 from support.stores import backend_of
 
-pytestmark = pytest.mark.skipif(
-    page_checksums() is None, reason="this SQLite has no checksums"
-)
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(page_checksums() is None, reason="this SQLite has no checksums"),
+]
 
 LOOK = """
 import sqlite3, sys

@@ -19,6 +19,8 @@ from holdfast import Corrupt, HoldfastError
 from holdfast.cli._run import run as cli
 from holdfast.testing import raises
 
+pytestmark = pytest.mark.processes
+
 # Saves until it is killed, and says so after each.
 SAVER = """
 import os, sys, holdfast

@@ -576,12 +576,14 @@ def test_a_store_on_a_full_disk_is_searched(tmp_path):
 # --- many at once, and crashes --------------------------------------------------------
 
 
+@pytest.mark.processes
 def test_processes_search_and_save_at_the_same_time(path):
     [outcome] = run_program("kill_search", "swarm", path, 4, 25)
 
     assert outcome == {"processes": 4, "wrong": []}
 
 
+@pytest.mark.processes
 def test_a_search_that_is_killed_leaves_a_sound_store(tmp_path):
     [outcome] = run_program("kill_search", "kill", tmp_path, 2)
 

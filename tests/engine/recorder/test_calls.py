@@ -402,6 +402,7 @@ def test_an_agent_that_was_never_saved_has_no_checkpoints(store):
 # --- killed ---------------------------------------------------------------------------
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_loop_killed_anywhere_resumes_and_runs_every_tool_once(dialect, tmp_path):
     [report] = run_program("agent_loop", tmp_path, dialect, 1 if THOROUGH else 18)

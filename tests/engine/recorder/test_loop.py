@@ -8,6 +8,8 @@ from support import databases, servers
 from support.folders import DOCS
 from support.programs import run_program
 
+pytestmark = pytest.mark.processes
+
 PAGE = (DOCS / "loop.md").read_text()
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
@@ -50,6 +52,7 @@ def test_the_loop_of_the_page_killed_anywhere_ends_as_if_left_alone(
     assert 0 < report["unknown"] <= most_unknown
 
 
+@pytest.mark.servers
 def test_the_loop_of_the_page_killed_on_postgresql_ends_as_if_left_alone(tmp_path):
     with databases.database(servers.shared(servers.NAMES[0])) as url:
         [report] = run_program("loop_on_the_page", tmp_path, "awaited", url, 80, 0)

@@ -313,6 +313,7 @@ def test_a_store_that_went_through_all_kinds_is_what_it_was(places):
     assert told == [(done, last) for done in range(last + 1)] * 3
 
 
+@pytest.mark.servers
 def test_a_server_is_copied_to_another_by_the_awaited_door(places):
     with (
         databases.database(places["server"]) as another,
