@@ -26,27 +26,28 @@ def kind_of(given: object) -> str:
     return f"{kind}; await it first" if isinstance(given, Awaitable) else kind
 
 
-def checked_mapping(given: object, path: str) -> Mapping[Any, Any]:
+def checked_mapping(given: Any, path: str) -> Mapping[Any, Any]:
     """A mapping."""
     if not _is_mapping(given):
         raise Unstorable(path, f"must be a dict, not {kind_of(given)}")
-    return cast("Mapping[Any, Any]", given)
+    mapping: Mapping[Any, Any] = given
+    return mapping
 
 
-# What `isinstance` narrows to a type of unknown elements is no type for a checker.
+# `isinstance` alone would narrow to types of unknown elements, which pyright refuses.
 
 
 def _is_mapping(given: object) -> bool:
     return type(given) is dict or isinstance(given, Mapping)  # the first is faster
 
 
-def checked_items(given: object, path: str) -> tuple[Any, ...]:
+def checked_items(given: Any, path: str) -> tuple[Any, ...]:
     """The elements of a list or of another collection, in order."""
     if isinstance(given, str):
         raise Unstorable(path, f"must be a list; pass [{given!r}]")
     if not _has_elements(given):
         raise Unstorable(path, f"must be a list, not {kind_of(given)}")
-    return tuple(cast("Iterable[Any]", given))
+    return tuple(given)
 
 
 def _has_elements(given: object) -> bool:
