@@ -247,9 +247,10 @@ def change_frame(chance: random.Random, frames: list[tuple[str, bytes]]) -> None
     if how < 0.1:
         frames[at : at + 1] = chance.choice(([], [frames[at]] * 2))
     elif kind == "segment" and payload.startswith(MAGIC) and how < 0.8:
-        level = msgspec.msgpack.decode(payload[len(MAGIC) :])
-        mutate(chance, level, VALUES)
-        frames[at] = kind, MAGIC + msgspec.msgpack.encode(level)
+        with contextlib.suppress(ValueError):  # it has been changed already
+            level = msgspec.msgpack.decode(payload[len(MAGIC) :])
+            mutate(chance, level, VALUES)
+            frames[at] = kind, MAGIC + msgspec.msgpack.encode(level)
     elif kind == "segment" or how < 0.2:
         frames[at] = kind, change_bytes(chance, payload)
     else:

@@ -87,6 +87,12 @@ def test_wrong_arguments_are_named_and_explained(tools, name, arguments, message
     assert hint in refused["hint"]
 
 
+def test_a_thread_whose_name_is_no_text_is_refused(memory):
+    found = Toolset(memory, threads=True).call("thread_load", {"thread": "\ud800"})
+
+    assert error_of(found)["code"] == "unstorable"
+
+
 @pytest.mark.parametrize(
     "text", ['{"limit": 3', "[]", '"x"', "nonsense", '{"type": "\\ud800"}', "[" * 9000]
 )

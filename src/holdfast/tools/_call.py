@@ -18,7 +18,7 @@ from holdfast.tools._tool import Arguments, Result, Scope, Tool
 # A mapping, or the JSON text of one as the providers send it.
 Given = Mapping[str, Any] | str | bytes | None
 
-NAMES = frozenset({"agent_id", "conversation_id", "owner"})
+NAMES = frozenset({"agent_id", "conversation_id", "owner", "thread"})
 
 _COMPLAINT = re.compile(r"(?P<what>.*?)(?: - at (?P<path>.*))?", re.DOTALL)
 _FIELD = re.compile(

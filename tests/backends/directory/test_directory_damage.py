@@ -569,18 +569,23 @@ def test_a_pipe_is_not_waited_for(url, folder, two):
         assert "pipe-9.jsonl" in problems_of(store)[0]
 
 
+def rewrite(path, change):
+    """Write the one line of a file again, changed, with the checksum that fits."""
+    line = change(json.loads(path.read_bytes()))
+    text = json.dumps(line, separators=(",", ":"))
+    body = text[text.index('"after"') :].encode()
+    check = xxh3_64_hexdigest(body).encode()
+    path.write_bytes(b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check, body))
+
+
 @pytest.mark.parametrize(
     "manifest", ['{"single":"x","block":0}', '{"mapping":{},"block":1e9}']
 )
 def test_a_manifest_that_nobody_wrote_so_is_damaged(manifest, url, folder):
     save_some(url, "chat", count=1)
     path = folder / "chat-1.jsonl"
-    line = json.loads(path.read_bytes())
-    saved = line["checkpoint"] | {"manifest": json.loads(manifest)}
-    text = json.dumps({**line, "checkpoint": saved}, separators=(",", ":"))
-    body = text[text.index('"after"') :].encode()
-    check = xxh3_64_hexdigest(body).encode()
-    path.write_bytes(b'{"bytes":%d,"check":"%b",%b\n' % (len(body), check, body))
+    added = {"manifest": json.loads(manifest)}
+    rewrite(path, lambda line: {**line, "checkpoint": line["checkpoint"] | added})
 
     with holdfast.open(url) as store:
         with pytest.raises(Corrupt, match="manifest"):
@@ -603,6 +608,19 @@ def test_numbers_that_are_far_apart_do_not_hold_up_verify_and_salvage(url, folde
     with holdfast.open(url) as store:
         assert problems_of(store) == []
         assert store.salvage(f"{folder}.db").journal_entries == 1
+
+
+def test_half_of_an_origin_is_damage(url, folder):
+    save_some(url, "chat", count=1)
+    half = {"forked_thread": "other"}
+    rewrite(
+        folder / "chat-1.jsonl", lambda line: {**line, "thread": line["thread"] | half}
+    )
+
+    with holdfast.open(url) as store:
+        with pytest.raises(Corrupt, match="a thread and a checkpoint"):
+            store.export_to(f"{folder}.hfa")
+        assert store.verify().problems
 
 
 def test_a_damaged_file_that_is_put_right_is_read_again(url, folder, two):

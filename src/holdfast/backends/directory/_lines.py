@@ -44,6 +44,11 @@ class ThreadPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     forked_checkpoint: str | None = None
     deleted_at: Time | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse half of an origin."""
+        if (self.forked_thread is None) is not (self.forked_checkpoint is None):
+            raise ValueError("a fork has a thread and a checkpoint")
+
 
 class CheckpointPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A saved state; ``parent`` and ``thread`` by number."""
