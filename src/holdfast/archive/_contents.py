@@ -17,6 +17,7 @@ from holdfast._port.removal import merged, plan_removal
 from holdfast._values.records import Checkpoint, Run
 from holdfast.archive._frames import framed
 from holdfast.archive._records import Digest, Sizes, encoded, forms_of
+from holdfast.errors import Corrupt
 
 
 class FamilyLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,7 +101,11 @@ def _numbered(family: Adoption) -> Adoption:
     """A family with its changes and threads counted from 1, in the same order."""
     seqs = _ranks(seqs_of(family))
     numbers = _ranks(thread.number for thread in family.threads)
-    return refounded(family).renumbered(seqs.__getitem__, numbers.__getitem__)
+    try:
+        return refounded(family).renumbered(seqs.__getitem__, numbers.__getitem__)
+    except KeyError as error:
+        detail = f"its records name {error}, a thread or change that it does not have"
+        raise Corrupt(f"family {family.family}", detail) from error
 
 
 def refounded(family: Adoption) -> Adoption:

@@ -623,6 +623,19 @@ def test_half_of_an_origin_is_damage(url, folder):
         assert store.verify().problems
 
 
+def test_a_checkpoint_of_a_thread_that_is_not_there_is_damage(url, folder):
+    save_some(url, "chat", count=1)
+    rewrite(
+        folder / "chat-1.jsonl",
+        lambda line: {**line, "checkpoint": line["checkpoint"] | {"thread": 9}},
+    )
+
+    with holdfast.open(url) as store:
+        with pytest.raises(Corrupt):
+            store.export_to(f"{folder}.hfa")
+        assert store.verify().problems
+
+
 def test_a_damaged_file_that_is_put_right_is_read_again(url, folder, two):
     whole = (folder / "chat-1.jsonl").read_bytes()
     damage(folder, b"text 2 text", b"text 2 tent")
