@@ -17,7 +17,7 @@ from xxhash import xxh3_64_intdigest
 from holdfast._values import codec
 from holdfast._values.arguments import kind_of
 from holdfast._values.limits import LARGEST_METADATA, checked_size
-from holdfast.errors import Unstorable
+from holdfast.errors import Corrupt, Unstorable
 
 T = TypeVar("T")
 
@@ -327,9 +327,14 @@ def encode_metadata(metadata: object, path: str = "metadata") -> bytes:
 
 
 def decode_metadata(data: bytes) -> dict[str, object]:
-    """The inverse of `encode_metadata`."""
-    # `encode_metadata` accepts dicts only, and checksums cover the bytes.
-    return cast("dict[str, object]", codec.decode(data)) if data else {}
+    """The inverse of `encode_metadata`; `Corrupt` for any other value."""
+    if not data:
+        return {}
+    found = codec.decode(data)
+    kind = type(found)
+    if kind is not dict:  # a folder can have any line
+        raise Corrupt("stored metadata", "they are no dict")
+    return cast("dict[str, object]", found)
 
 
 def with_traceparent(metadata: bytes, traceparent: str) -> bytes:

@@ -155,7 +155,7 @@ def _check_records(records: Adoption) -> None:
     places = [(e.thread, e.checkpoint, e.key) for e in records.entries]
     _check_distinct(places, "journal entries of one key")
     for thread in records.threads:
-        _check_mapping(decode_metadata(thread.encoded_metadata))
+        decode_metadata(thread.encoded_metadata)
         if thread.deleted_at is not None and thread.head is not None:
             raise ValueError("a deleted thread has a head")
     for checkpoint in records.checkpoints:
@@ -183,7 +183,7 @@ def _check_distinct(found: Sequence[Hashable], what: str) -> None:
 
 
 def _check_checkpoint(checkpoint: Checkpoint) -> None:
-    _check_mapping(decode_metadata(checkpoint.encoded_metadata))
+    decode_metadata(checkpoint.encoded_metadata)
     manifest = decode_manifest(checkpoint)
     if manifest.measured() != (checkpoint.runs, checkpoint.size):
         raise ValueError(f"the manifest of {checkpoint.id!r} does not fit it")
@@ -196,11 +196,6 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
 
 def _count(runs: Iterable[Run]) -> int:
     return sum(run.last - run.first + 1 for run in runs)
-
-
-def _check_mapping(metadata: object) -> None:
-    if type(metadata) is not dict:
-        raise ValueError("some metadata is not a mapping")
 
 
 # --- opening --------------------------------------------------------------------------

@@ -636,6 +636,21 @@ def test_a_checkpoint_of_a_thread_that_is_not_there_is_damage(url, folder):
         assert store.verify().problems
 
 
+@pytest.mark.parametrize("part", ["thread", "checkpoint"])
+def test_metadata_that_are_no_dict_are_damage(part, url, folder):
+    save_some(url, "chat", count=1)
+    rewrite(
+        folder / "chat-1.jsonl",
+        lambda line: {**line, part: line[part] | {"metadata": "text"}},
+    )
+
+    with holdfast.open(url) as store:
+        found = {"thread": store.threads()[0], "checkpoint": store.thread("chat").get()}
+        with pytest.raises(Corrupt, match="metadata"):
+            _ = found[part].metadata
+        assert store.verify().problems
+
+
 def test_a_damaged_file_that_is_put_right_is_read_again(url, folder, two):
     whole = (folder / "chat-1.jsonl").read_bytes()
     damage(folder, b"text 2 text", b"text 2 tent")

@@ -22,8 +22,15 @@ from holdfast._port import Inspection, Place, Portion
 from holdfast._port.removal import merged, subtract
 from holdfast._values.arguments import check_progress, checked_flag
 from holdfast._values.digests import Digests
-from holdfast._values.records import Checkpoint, Progress, Run
+from holdfast._values.records import (
+    Checkpoint,
+    Progress,
+    Run,
+    ThreadRecord,
+    decode_metadata,
+)
 from holdfast._values.runs import count_segments, divided
+from holdfast.errors import Corrupt
 
 R = TypeVar("R")
 
@@ -117,6 +124,14 @@ class _Family:
         return divided(subtract(runs, before), CHUNK)
 
 
+def _damaged_metadata(threads: Iterable[ThreadRecord]) -> Iterator[Problem]:
+    for thread in threads:
+        try:
+            decode_metadata(thread.encoded_metadata)
+        except Corrupt as error:
+            yield Problem(str(error), thread.id)
+
+
 class _Check:
     """Reads everything in portions, and recomputes every digest.
 
@@ -132,6 +147,7 @@ class _Check:
     async def run(self, progress: Progress) -> None:
         async for _, threads in self._portions(self.inspection.threads):
             self.threads += sum(thread.deleted_at is None for thread in threads)
+            self.problems += _damaged_metadata(threads)
         async for _, _ in self._portions(self.inspection.entries):
             pass  # reading an entry compares its checksum
         total = await self.inspection.count_checkpoints()
