@@ -645,9 +645,9 @@ def test_metadata_that_are_no_dict_are_damage(part, url, folder):
     )
 
     with holdfast.open(url) as store:
-        found = {"thread": store.threads()[0], "checkpoint": store.thread("chat").get()}
+        record, checkpoint = store.threads()[0], store.thread("chat").get()
         with pytest.raises(Corrupt, match="metadata"):
-            _ = found[part].metadata
+            _ = record.metadata if part == "thread" else checkpoint.metadata
         assert store.verify().problems
 
 
