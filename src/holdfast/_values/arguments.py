@@ -15,7 +15,7 @@ from holdfast.errors import Unstorable
 
 T = TypeVar("T")
 
-# More than three years: whoever waits longer may call again.
+# More than three years; a caller that waits longer can call again.
 LONGEST_WAIT = 1e8
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 

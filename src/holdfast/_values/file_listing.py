@@ -100,7 +100,7 @@ def decode_level(data: bytes) -> Level:
 def wrong_level(level: Level) -> str | None:
     """What is wrong with a level, ``None`` if nothing is.
 
-    Whoever made a store or an archive can have written anything as a list.
+    A store or an archive of another person can have anything as a list.
     """
     files = [stored.path for stored in level.files]
     for paths in (files, level.removed):

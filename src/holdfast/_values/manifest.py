@@ -176,7 +176,7 @@ def _next_runs(runs: Iterator[Run], count: int) -> tuple[Run, ...]:
 
 def _entries(decoded: dict[str, Any]) -> dict[str, Any]:
     entries: object = decoded["mapping" if "mapping" in decoded else "single"]
-    if not isinstance(entries, dict):  # somebody else may have written it
+    if not isinstance(entries, dict):  # another program may have written it
         raise TypeError("its values have no names")
     return cast("dict[str, Any]", entries)
 

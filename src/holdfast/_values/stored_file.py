@@ -65,7 +65,7 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
 def wrong_runs(files: Iterable[StoredFile]) -> str | None:
     """Why files cannot be in the segments that they name, ``None`` if they can.
 
-    A list that somebody made can name a segment so often that no memory holds it.
+    A forged list can name a segment so often that no memory holds it.
     """
     total = 0
     for stored in files:

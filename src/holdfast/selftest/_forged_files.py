@@ -1,4 +1,4 @@
-"""Lists of files as somebody saves them who has changed the program."""
+"""Lists of files as a changed program saves them."""
 
 from __future__ import annotations
 

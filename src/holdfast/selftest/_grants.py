@@ -1,4 +1,4 @@
-"""A grant is used up by one caller, whoever is killed and whatever is taken back."""
+"""One caller uses a grant up, also if it is killed or what it did is taken back."""
 
 from __future__ import annotations
 

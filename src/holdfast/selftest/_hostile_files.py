@@ -1,4 +1,4 @@
-"""Files that somebody else made: nothing of them leads out of a folder."""
+"""Files of another person: nothing of them leads out of a folder."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _refuses(call: Callable[[], object]) -> bool:
 
 
 def _intent(home: _Home, number: int, chance: Chance) -> Iterator[str]:
-    """A folder with a restore under way, which somebody else began."""
+    """A folder with a restore under way, which another person began."""
     from holdfast.workspace import Workspace  # noqa: PLC0415 - Windows has none
 
     folder = home.folder(f"cloned{number}")
@@ -176,7 +176,7 @@ def _intent(home: _Home, number: int, chance: Chance) -> Iterator[str]:
     except HoldfastError:
         pass
     else:
-        yield f"the restore of somebody else was finished in {folder}"
+        yield f"the restore of another person was finished in {folder}"
     yield from (f"{path} was written by an intent" for path in home.strangers())
     if not os.path.exists(os.path.join(home.path, "mine")):
         yield "a file of the user was removed by an intent"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from holdfast._values.files import OWN_FOLDER
-from holdfast.workspace._matching import matcher
+from holdfast.workspace._patterns import matcher
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

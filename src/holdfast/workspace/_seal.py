@@ -49,7 +49,7 @@ def make_secret() -> None:
     with writing(folder):
         _make_folders(folder)
         with _opened(folder) as at:
-            # Whoever has it next has waited until it is durable.
+            # The next process gets the lock when the secret is durable.
             fcntl.flock(at, fcntl.LOCK_EX)
             if _secret(at, folder) is None:
                 _sync(os.path.dirname(folder))
@@ -118,7 +118,7 @@ def _find_secret() -> bytes | None:
 
 @contextlib.contextmanager
 def _opened(folder: str) -> Generator[int]:
-    """The folder of the secret, if nobody else can write to it."""
+    """The folder of the secret, if no other user can write to it."""
     with _folder(folder) as at:
         if not _is_own(os.fstat(at), 0o022):
             raise _not_own(folder)

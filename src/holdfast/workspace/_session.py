@@ -181,7 +181,7 @@ class Session:
 
     def interrupted(self) -> StateMove | None:
         """The restore that a crash interrupted, whose files were put in place since."""
-        with contextlib.suppress(Conflict):  # somebody else's says nothing
+        with contextlib.suppress(Conflict):  # another user's says nothing
             return read_sealed(self.own, _intent.UNFINISHED, StateMove)
         return None
 
@@ -223,7 +223,7 @@ def write_sealed(own: OwnFolder, name: str, record: msgspec.Struct) -> None:
 
 
 def read_sealed(own: OwnFolder, name: str, kind: type[T]) -> T | None:
-    """What was written so; `Conflict` if somebody else wrote it, or elsewhere."""
+    """What was written so; `Conflict` if another user wrote it, or elsewhere."""
     data = own.read(name)
     if data is None or own.at is None:
         return None

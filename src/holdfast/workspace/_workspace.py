@@ -28,8 +28,8 @@ from holdfast.errors import Conflict, NotFound, Unstorable, Unsupported
 from holdfast.workspace import _descriptors, _intent
 from holdfast.workspace._disk import Disk
 from holdfast.workspace._intent import StateMove
-from holdfast.workspace._matching import load_matcher
 from holdfast.workspace._own_folder import OwnFolder, own_folder
+from holdfast.workspace._patterns import load_matcher
 from holdfast.workspace._report import RestoreReport
 from holdfast.workspace._restore import RestoreOptions, restore, restore_apart
 from holdfast.workspace._rules import RuleBook
@@ -203,7 +203,7 @@ class Workspace(OfThisProcess):
     def _undo_record(self, thread: str) -> UndoRecord:
         with self._opened() as (_, own):
             record = None
-            with contextlib.suppress(Conflict):  # of a restore of somebody else
+            with contextlib.suppress(Conflict):  # of the restore of another user
                 record = read_sealed(own, UNDO, UndoRecord)
         if record is None or record.thread != thread:
             raise NotFound(

@@ -286,7 +286,7 @@ class _Store:
 
 
 def _check(tree: Tree, new: Sequence[FileEntry]) -> None:
-    """Refuse what no list may have, whoever made the tree."""
+    """Refuse paths that no list may have, also in a tree of another program."""
     paths = [entry.path for entry in new]
     for entry in new:
         is_whole = entry.size >= 0 and len(entry.digest) == sha256().digest_size

@@ -135,7 +135,7 @@ async def read_chunks(fetch: Fetch, files: Iterable[StoredFile]) -> dict[int, by
 def content_of(stored: StoredFile, chunks: dict[int, bytes]) -> bytes:
     """The content of a file, put together and checked."""
     found = [chunks[number] for number in stored.numbers]
-    # Before they are joined: a list that somebody made can name anything.
+    # Before they are joined: a forged list can name anything.
     is_whole = sum(map(len, found)) == stored.size
     content = b"".join(found) if is_whole else b""
     if stored.entry.is_directory:

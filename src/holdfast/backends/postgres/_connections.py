@@ -137,8 +137,8 @@ def checked_conninfo(conninfo: str) -> str:
     """An address that the driver understands."""
     if not _is_sound(conninfo):
         # Without the address and the driver's text about it: where it cannot be parsed,
-        # nobody can say what of it is the password. Not inside of the `except`, so that
-        # no context of the error has it either.
+        # any part of it can be the password. Not inside of the `except`, so that no
+        # context of the error has it either.
         raise Unstorable(
             "url",
             "is no address of PostgreSQL, postgresql://user:password@host:port/database;"

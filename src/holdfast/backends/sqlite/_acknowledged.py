@@ -162,7 +162,7 @@ def lent_file(file: int, path: str) -> Generator[int]:
         try:
             lent = os.open(path, os.O_RDONLY | FLAGS)
         except OSError as error:
-            if error.errno in NO_ROOM:  # nobody knows then what it says
+            if error.errno in NO_ROOM:  # then it is not known what it says
                 raise
     try:
         yield lent
