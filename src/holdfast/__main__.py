@@ -13,12 +13,9 @@ from types import ModuleType
 # twentieth of it. Servers still collect, only less often.
 OBJECTS_BEFORE_COLLECTION = 50_000
 
-
-# Before these, threads that use a module at the same time could see half of it.
-SAFE_WITH_THREADS = sys.version_info >= (3, 12, 3) or (3, 11, 9) <= sys.version_info < (
-    3,
-    12,
-)
+# In earlier ones, threads that use a module at the same time could see half of it.
+PYTHON = sys.version_info[:3]
+SAFE_WITH_THREADS = PYTHON >= (3, 11, 9) and not (3, 12) <= PYTHON < (3, 12, 3)
 
 
 class Deferring:

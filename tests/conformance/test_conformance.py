@@ -5,7 +5,8 @@ import pytest
 
 import holdfast
 from conformance import ConformanceTests, SmokeTests
-from holdfast.testing import raises
+from holdfast.testing import StoreTests, raises
+from support.effort import THOROUGH
 
 
 class TestFile(ConformanceTests):
@@ -17,7 +18,7 @@ class TestFile(ConformanceTests):
         return holdfast.open(self.url, **options)
 
 
-class TestMemory(SmokeTests):
+class TestMemory(StoreTests if THOROUGH else SmokeTests):
     """The same as a file but for what needs one."""
 
     reopens = False

@@ -6,9 +6,10 @@ import holdfast
 from conformance import ConformanceTests, SecondApiTests, SmokeTests
 from conformance.compression import CompressedValueTests
 from holdfast.testing import StoreTests, blocking
+from support.effort import THOROUGH
 
 
-class TestFileAsync(SmokeTests):
+class TestFileAsync(SecondApiTests if THOROUGH else SmokeTests):
     @pytest.fixture(autouse=True)
     def place(self, tmp_path):
         self.url = str(tmp_path / "store.db")
