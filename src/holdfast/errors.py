@@ -11,9 +11,10 @@
     └── Unsupported                     a missing ability or permission; if a package
                                         is missing, an ImportError too
 
-Each carries a stable ``code`` (used for exit statuses and tool results) and a message
-that ends with what to do next. A failing disk raises ``HoldfastError`` itself, with the
-code ``disk_full`` or ``io_error``.
+Each carries a stable ``code`` and a message that ends with what to do next; its class
+says the exit status of a command, the status of an HTTP response, and what a model
+reads beside the message. A failing disk raises ``HoldfastError`` itself, with the code
+``disk_full`` or ``io_error``.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class HoldfastError(Exception):
     """The root: catch this to catch everything Holdfast raises on purpose."""
 
     default_code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 70
+    http_status: ClassVar[int] = 500
+    tool_hint: ClassVar[str] = "Do not retry. Tell the user what it says."
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -61,6 +65,9 @@ class NotFound(HoldfastError, LookupError):
     """What was named does not exist; ``matches`` are the candidates if ambiguous."""
 
     default_code = "not_found"
+    exit_status = 3
+    http_status = 404
+    tool_hint = "Look its id up with the tool that lists them, then call again."
 
     def __init__(
         self,
@@ -85,6 +92,9 @@ class Conflict(HoldfastError):
     """
 
     default_code = "conflict"
+    exit_status = 5
+    http_status = 409
+    tool_hint = "Another process changed it meanwhile; load it again, then repeat."
 
     def __init__(
         self,
@@ -109,6 +119,9 @@ class Busy(HoldfastError, TimeoutError):
     """Another writer held the store for longer than the timeout."""
 
     default_code = "busy"
+    exit_status = 5
+    http_status = 423
+    tool_hint = "Another process is writing; call again in a moment."
 
 
 class Closed(HoldfastError):
@@ -127,6 +140,8 @@ class Corrupt(HoldfastError):
     """
 
     default_code = "corrupt"
+    exit_status = 4
+    tool_hint = "Do not retry. Tell the user that the store is damaged."
 
     def __init__(
         self, what: str, detail: str = "", *, advice: str = "", lost: int = 0
@@ -142,12 +157,17 @@ class FormatMismatch(HoldfastError):
     """A file that is not a store or of a newer format, or a state of another type."""
 
     default_code = "format_mismatch"
+    exit_status = 7
+    tool_hint = "Do not retry. Tell the user that the store cannot be read."
 
 
 class Unstorable(HoldfastError, TypeError):
     """A value or an argument that cannot be stored; ``path`` says where it is."""
 
     default_code = "unstorable"
+    exit_status = 2
+    http_status = 400
+    tool_hint = "Correct the argument and call again."
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -159,9 +179,13 @@ class Unsupported(HoldfastError):
     """Something that this store, installation or permission does not allow."""
 
     default_code = "unsupported"
+    exit_status = 6
+    http_status = 403
+    tool_hint = "Do not retry: this store does not allow it. Reading still works."
 
 
 class MissingExtra(Unsupported, ImportError):
     """A package that is not installed; the message has the command that installs it."""
 
     default_code = "missing_extra"
+    tool_hint = HoldfastError.tool_hint

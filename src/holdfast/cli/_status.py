@@ -1,11 +1,10 @@
-"""Exit statuses: their meanings, and the status of each error."""
+"""Exit statuses and their meanings; those of errors are said by their classes."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from holdfast.errors import (
-    Busy,
     Conflict,
     Corrupt,
     FormatMismatch,
@@ -17,13 +16,13 @@ from holdfast.errors import (
 
 OK: Final = 0
 NEGATIVE: Final = 1
-USAGE: Final = 2
-NOT_FOUND: Final = 3
-DAMAGED: Final = 4
-CONFLICT: Final = 5
-DENIED: Final = 6
-FORMAT: Final = 7
-INTERNAL: Final = 70
+USAGE: Final = Unstorable.exit_status
+NOT_FOUND: Final = NotFound.exit_status
+DAMAGED: Final = Corrupt.exit_status
+CONFLICT: Final = Conflict.exit_status
+DENIED: Final = Unsupported.exit_status
+FORMAT: Final = FormatMismatch.exit_status
+INTERNAL: Final = HoldfastError.exit_status
 DISK: Final = 74
 INTERRUPTED: Final = 130
 PIPE: Final = 141
@@ -45,16 +44,7 @@ MEANINGS = {
     PIPE: "the program that read the output stopped reading",
 }
 
-# The first class that fits decides; the code decides for errors of no such class.
-_CLASSES: tuple[tuple[type[HoldfastError], int], ...] = (
-    (NotFound, NOT_FOUND),
-    (Conflict, CONFLICT),
-    (Busy, CONFLICT),
-    (Corrupt, DAMAGED),
-    (FormatMismatch, FORMAT),
-    (Unstorable, USAGE),
-    (Unsupported, DENIED),
-)
+# Errors of no class but the root: a port, a connection or a disk failed.
 _CODES = {
     "cannot_listen": DENIED,
     "cannot_open": DENIED,
@@ -67,7 +57,5 @@ _CODES = {
 
 def status_of(error: HoldfastError) -> int:
     """The exit status of an error."""
-    for kind, status in _CLASSES:
-        if isinstance(error, kind):
-            return status
-    return _CODES.get(error.code, INTERNAL)
+    is_root = error.exit_status == INTERNAL
+    return _CODES.get(error.code, INTERNAL) if is_root else error.exit_status

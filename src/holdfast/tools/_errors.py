@@ -7,30 +7,10 @@ from typing import Any
 
 from holdfast._values.nearest import nearest
 from holdfast._values.shortening import shortened
-from holdfast.errors import (
-    Busy,
-    Conflict,
-    Corrupt,
-    FormatMismatch,
-    HoldfastError,
-    NotFound,
-    Unstorable,
-    Unsupported,
-)
+from holdfast.errors import HoldfastError
 
 LONGEST_ECHO = 120
 LONGEST_MESSAGE = 500
-
-# What to do next, for errors that the model did not cause.
-HINTS: dict[type[HoldfastError], str] = {
-    Busy: "Another process is writing; call again in a moment.",
-    Conflict: "Another process changed it meanwhile; load it again, then repeat.",
-    Corrupt: "Do not retry. Tell the user that the store is damaged.",
-    FormatMismatch: "Do not retry. Tell the user that the store cannot be read.",
-    NotFound: "Look its id up with the tool that lists them, then call again.",
-    Unstorable: "Correct the argument and call again.",
-    Unsupported: "Do not retry: this store does not allow it. Reading still works.",
-}
 
 
 class Refusal(Exception):
@@ -43,10 +23,7 @@ class Refusal(Exception):
 
 def as_result(error: Refusal | HoldfastError) -> dict[str, Any]:
     """An error as the result of a tool."""
-    if isinstance(error, Refusal):
-        hint = error.hint
-    else:
-        hint = HINTS.get(type(error), "Do not retry. Tell the user what it says.")
+    hint = error.hint if isinstance(error, Refusal) else error.tool_hint
     message = _cut(error.message, LONGEST_MESSAGE)
     return {"error": {"code": error.code, "message": message, "hint": hint}}
 
