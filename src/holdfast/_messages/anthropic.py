@@ -40,7 +40,7 @@ from holdfast._messages.turns import SYSTEM, ReadMessage, Turn
 
 
 def _says_something(value: object) -> bool:
-    """Anthropic refuses an empty text."""
+    """False for an empty text: Anthropic refuses it."""
     return isinstance(value, str) and bool(value.strip())
 
 

@@ -47,13 +47,13 @@ class Transcript(msgspec.Struct, frozen=True):
 
     @property
     def thread(self) -> str:
-        """The name of its thread; no two transcripts have the same."""
+        """The name of its thread, unique for each transcript."""
         name = sessions_prefix(self.project) + _escaped(self.session)
         return name if self.subpath is None else f"{name}/{_escaped(self.subpath, '/')}"
 
 
 def sessions_prefix(project: str) -> str:
-    """What the names of all threads of a project begin with."""
+    """The beginning of the names of all threads of a project."""
     return f"{PREFIX}{_escaped(project)}/"
 
 
@@ -99,7 +99,7 @@ def together(state: Mapping[str, object]) -> list[TranscriptEntry]:
 
 
 def is_message(entry: TranscriptEntry) -> bool:
-    """Whether people read an entry: what was said, and what Claude says of itself."""
+    """True if people read an entry: what was said, and Claude's notices."""
     kind = entry.get("type")
     is_notice = kind == "system" and isinstance(entry.get("content"), str)
     return is_notice or (isinstance(kind, str) and kind in _SPEAKERS)

@@ -27,7 +27,7 @@ INTERRUPTED = (
 )
 
 NOT_MADE = "The call was not made: it has had no effect."
-# The results that stand for one that is not known, and may be replaced by it.
+# Texts of results that are not known; the real result may replace them.
 PLACEHOLDERS = frozenset({INTERRUPTED, NOT_MADE})
 
 # Items of OpenAI Responses whose output is text, so that a result can be created.
@@ -40,7 +40,7 @@ _SUBSTANCE = ("refusal", "audio", "function_call", "attachments", "tool_calls")
 
 
 def is_item(message: object) -> bool:
-    """Whether a message is an item of an assistant turn in OpenAI Responses."""
+    """True for an item of an assistant turn in OpenAI Responses."""
     fields = fields_of(message)
     if role_of(fields) != "assistant" or not kind_of(fields):
         return False
@@ -48,7 +48,7 @@ def is_item(message: object) -> bool:
 
 
 def can_answer(message: object) -> bool:
-    """Whether results for the calls of a message can be created."""
+    """True if results for the calls of a message can be created."""
     fields = fields_of(message)
     return not is_call_item(fields) or kind_of(fields) in _OUTPUTS
 
@@ -78,7 +78,7 @@ def _framed(fields: Fields, role: object) -> dict[str, object]:
 
 
 def is_block(part: Fields) -> bool:
-    """Whether a result is a block, which has to be put into a message."""
+    """True if a result is a block, which has to be put into a message."""
     return kind_of(part) == "tool_result"
 
 

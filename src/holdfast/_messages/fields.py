@@ -55,14 +55,14 @@ def from_plain(type_: type[R], plain: Mapping[str, Any], **known: Any) -> R:
 
 
 class _Kind(NamedTuple):
-    """What a field may hold: values of these types, in words."""
+    """The types that a field may hold, in words."""
 
     types: tuple[type, ...]
     words: str
     of_texts: bool = False
 
     def has(self, value: object) -> bool:
-        """Whether a value is of this kind; True and False are no numbers."""
+        """True if a value is of this kind; True and False are no numbers."""
         if isinstance(value, bool) and bool not in self.types:
             return False
         if not self.of_texts or not isinstance(value, self.types):
@@ -92,7 +92,7 @@ def to_values(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str
 
 
 def from_values(type_: type[R], values: Mapping[str, Any], **known: Any) -> R:
-    """The inverse of `to_values`; a null has the default, as a field left out has."""
+    """The inverse of `to_values`; a null becomes the default, like a missing field."""
     kinds = _kinds(type_)
     there = {n: v for n, v in values.items() if v is not None or n not in kinds}
     return from_plain(type_, there, **known)
@@ -116,7 +116,7 @@ def fitting(type_: type[msgspec.Struct], name: str, value: object, default: Any)
 @cache
 def _kinds(type_: type[msgspec.Struct]) -> dict[str, _Kind]:
     fields = {f.name: f.type for f in msgspec.structs.fields(type_) if f.name != EXTRA}
-    # Of `str | None` the first: None is no value.
+    # The first type of `str | None`: None is no value.
     kinds = {
         name: declared.__args__[0] if isinstance(declared, UnionType) else declared
         for name, declared in fields.items()

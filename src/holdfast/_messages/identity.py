@@ -25,12 +25,12 @@ LONGEST_PLAIN: Final = 21
 SMALLEST_PLAIN: Final = -6
 
 _UUID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){3}-?[0-9a-f]{12}", re.IGNORECASE)
-# Digits alone are rather the number of an account or a card.
+# A text of digits alone is rather the number of an account or a card.
 _HEXADECIMAL = re.compile(r"(0x)?(?=.*[0-9])(?=.*[a-f])[0-9a-f]{16,}", re.IGNORECASE)
 _BASE64 = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9+/_-]{20,}={0,2}", re.ASCII
 )
-# A path, a branch or a name such as "feature/JIRA-12-addLogin" is none.
+# A path, a branch or a name such as "feature/JIRA-12-addLogin" does not look generated.
 _NAME = r"(?:[A-Z]+|[A-Z]?[a-z]+(?:[A-Z][a-z]{2,})*)?[0-9]*"
 _NAMES = re.compile(rf"{_NAME}(?:[/_+-]{_NAME})*")
 _TIME = re.compile(

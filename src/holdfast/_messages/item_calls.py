@@ -1,8 +1,8 @@
-"""The calls that the items of a session have, by their keys in the journal.
+"""The calls in the items of a session, by their keys in the journal.
 
-The items of a session can be popped, cleared and summarized, which is no rewind. From
-the first such change of items with calls on, the state of the conversation has a
-`Summary`, and the items decide about all its calls, also those of a recorder.
+The items of a session can be popped, cleared and summarized, which is no rewind. The
+first such change of items with calls adds a `Summary` to the state of the conversation.
+From then on the items decide about all its calls, also those of a recorder.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PAUSED_RUN: Final = "paused_run"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """What a compaction has replaced: the number of answers by the id of a call.
+    """The number of answers by the id of a call, for items that a compaction replaced.
 
-    The first ``items`` are the summary. If one of them is removed, only an earlier one
-    ``below`` it is left, or an empty one. A conversation whose calls were taken back
-    has an empty one too.
+    The first ``items`` are the summary. If one of them is removed, only an earlier
+    summary ``below`` it stays, or an empty one. A conversation whose calls were taken
+    back has an empty one too.
     """
 
     items: int = 0
@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, value: object) -> Summary | None:
-        """A summary as it is stored, ``None`` if that is none."""
+        """A summary as it is stored, ``None`` if the value is not a summary."""
         try:
             return msgspec.convert(value, cls)
         except msgspec.ValidationError:
@@ -44,12 +44,12 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> dict[str, Any]:
-        """As it is stored."""
+        """The summary as it is stored."""
         below = {"below": self.below.value} if self.below else {}
         return {"items": self.items, "answers": dict(self.answers), **below}
 
     def within(self, count: int) -> Summary:
-        """What is left of it if only ``count`` items stay."""
+        """The part of it that stays if only ``count`` items stay."""
         if count >= self.items:
             return self
         return self.below.within(count) if self.below else Summary()
@@ -58,9 +58,9 @@ class Summary(msgspec.Struct, frozen=True):
 class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of the calls in some items.
 
-    ``made`` are all in order. ``answered`` are those with a result, here or in what a
-    summary stands for. Of the others, ``last`` are those after which nothing was said,
-    and for those in ``awaited`` a paused run waits.
+    ``made`` are all in order. ``answered`` are those with a result in the items or in
+    the summary. Of the others, ``last`` are those without a later message, and a paused
+    run waits for those in ``awaited``.
     """
 
     made: tuple[str, ...]
@@ -72,7 +72,7 @@ class ItemCalls(msgspec.Struct, frozen=True, kw_only=True):
 def item_calls(
     items: Iterable[object], summary: Summary | None, waiting: Iterable[object] = ()
 ) -> ItemCalls:
-    """The calls in items, with those that were summarized before them.
+    """The calls in items, after the summarized ones.
 
     ``waiting`` are the ids of calls that will get a result.
     """
@@ -116,7 +116,7 @@ def key_of(
 def summary_without(
     before: Summary | None, removed: Iterable[object], stay: int
 ) -> Summary | None:
-    """The summary after items behind those that ``stay`` were taken back."""
+    """The summary after items were taken back; the first ``stay`` remain."""
     if before is not None:
         return before.within(stay)
     return Summary() if _have_calls(removed) else None
@@ -128,7 +128,7 @@ def summary_after(
     added: Sequence[object],
     stay: int = 0,
 ) -> Summary | None:
-    """The summary after a compaction replaced items behind those that ``stay``."""
+    """The summary after a compaction replaced items; the first ``stay`` remain."""
     if before is None and not _have_calls(removed):
         return None
     counts = Counter(before.answers if before else ())

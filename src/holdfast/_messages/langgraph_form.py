@@ -1,4 +1,4 @@
-"""How the adapter for LangGraph stores threads, for readers without LangGraph."""
+"""The stored form of LangGraph's threads, for readers without LangGraph."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from holdfast._values.records import LONGEST_NAME
 KIND: Final = "langgraph"
 # The value of a state that is not a channel: the rest of a LangGraph checkpoint.
 FRAME: Final = "__checkpoint__"
-# The id of LangGraph's parent, only where that is not the parent in the store. A value
-# of its own, so that the line of a checkpoint is found without reading frames.
+# The id of LangGraph's parent, stored only if it is not the parent in the store. It is
+# a value of its own, so that finding the line of a checkpoint reads no frames.
 PARENT: Final = "__checkpoint__parent"
-# The value in the state of an item that is not the item's: its vectors, by path.
+# The value in the state of an item that holds its vectors, by path.
 VECTORS: Final = "__vectors__"
 
 # Between the index of the first write of a task and its id, in the key of an entry.
@@ -36,7 +36,7 @@ class TaskEntry(msgspec.Struct, frozen=True):
     """Writes of a task, from an entry in the journal of the checkpoint it worked on.
 
     ``index`` is that of the first write, ``task`` the escaped id of the task. Writes
-    that another entry has are ``None``.
+    that are in another entry are ``None``.
     """
 
     index: int
@@ -69,7 +69,7 @@ def _parts(value: object) -> list[object]:
 
 
 def subgraph_name(thread: str, namespace: str) -> str:
-    """The name of the thread of a subgraph, by that of the outermost graph's thread."""
+    """The name of the thread of a subgraph."""
     return fitting(f"{thread}{SUBGRAPH}{escaped(namespace)}", LONGEST_NAME)
 
 
@@ -89,7 +89,7 @@ def unescaped(text: str) -> str:
 
 
 def is_escaped(name: str) -> bool:
-    """Whether a name is one that `escaped` gives, so that a graph can have it."""
+    """True if `escaped` can give this name, so that a graph can have it."""
     try:
         return escaped(unescaped(name)) == name
     except UnicodeDecodeError:

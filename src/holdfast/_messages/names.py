@@ -17,7 +17,7 @@ def tool_name(name: str) -> str:
 
 
 def is_speaker(name: object) -> bool:
-    """Whether OpenAI accepts the name of who speaks."""
+    """True if OpenAI accepts the name of a speaker."""
     return isinstance(name, str) and _SPEAKER.fullmatch(name) is not None
 
 
@@ -29,5 +29,4 @@ def anthropic_id(id_: str) -> str:
 
 
 def is_anthropic_id(id_: object) -> bool:
-    """Whether Anthropic accepts the id of a call."""
     return isinstance(id_, str) and _ANTHROPIC_ID.fullmatch(id_) is not None

@@ -155,7 +155,7 @@ def _native(message: Fields) -> Fields | None:
 
 
 def write(transcript: Sequence[ReadMessage]) -> list[Fields]:
-    """The items; reasoning that nothing follows is left out, as OpenAI refuses it."""
+    """The items; OpenAI refuses reasoning without a following item: it is left out."""
     free = {id_ for each_ in transcript for t in each_.turns for id_ in _free_calls(t)}
     found: list[Fields] = []
     for each_ in transcript:

@@ -1,7 +1,7 @@
-"""The parts of messages, whatever the provider: text, media, reasoning and calls.
+"""The parts of messages of any provider: text, media, reasoning and calls.
 
-A part has the mapping it was read from, so that a provider gets its own part back as it
-was. Nothing here raises on any content.
+A part has the mapping it was read from, so that a provider gets its own part back
+unchanged. Nothing here raises on any content.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Media(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def data_url(self) -> str:
-        """Where it is, or the content itself as a URL."""
+        """Its URL, or the content itself as one."""
         mime_type = self.mime_type or "application/octet-stream"
         return self.url or f"data:{mime_type};base64,{self.base64}"
 
     @property
     def note(self) -> str:
-        """A text in its place, for a provider that does not take it."""
+        """A text that describes it, for a provider that does not take it."""
         length = len(self.base64.rstrip("=")) * 3 // 4
         size = f"{length} bytes" if length else ""
         about = (self.name, self.mime_type, self.url or self.file_id or size)
@@ -80,14 +80,14 @@ Part: TypeAlias = Text | Thought | Media | Call | Other
 
 
 def text_in_place_of(part: Text | Media | Other) -> str:
-    """What a provider gets that does not take a part."""
+    """The text for a provider that does not take a part."""
     if isinstance(part, Text):
         return part.text
     return part.note if isinstance(part, Media) else json_text(part.source)
 
 
 def shortest(parts: list[Fields]) -> object:
-    """The parts as a content: text, where one part says no more than that."""
+    """The parts as a content: text if there is only one plain text part."""
     if not parts:
         return ""
     is_text = len(parts) == 1 and set(parts[0]) == {"type", "text"}
@@ -166,7 +166,7 @@ _NO_TEXT = frozenset({"image", "audio", "video"})
 
 
 def from_base64(text: str) -> bytes | None:
-    """The bytes of which a text is the base64, ``None`` if there are none."""
+    """The bytes of a base64 text, ``None`` if it is not valid or empty."""
     try:
         found = b64decode(text, validate=True)
     except ValueError:

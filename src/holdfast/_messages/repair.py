@@ -36,7 +36,7 @@ Kind: TypeAlias = Literal[
 
 
 class Repair(msgspec.Struct, frozen=True):
-    """One thing that was wrong with a transcript, and what was done about it.
+    """One thing that was wrong with a transcript, and its repair.
 
     - ``interrupted``: a call without a result got one that says it was interrupted.
     - ``recorded``: a call without a result got the result from the journal.
@@ -88,7 +88,7 @@ def repaired(
 
 
 def last_turn(messages: Sequence[object]) -> int:
-    """Where the last turn of the model begins, if only results follow it."""
+    """The position of the last turn of the model, if only results follow it."""
     start = len(messages)
     while start and answers_of(messages[start - 1]):
         start -= 1
@@ -138,7 +138,7 @@ def _results_in(message: object, position: int) -> list[_Result]:
 
 
 class _Matching:
-    """Which result belongs to which call."""
+    """The assignment of results to calls."""
 
     def __init__(self, messages: Sequence[object], passed: set[int]) -> None:
         self.slots: dict[int, list[_Slot]] = {}
@@ -260,7 +260,7 @@ class _Repairing:
         return [part for index, part in enumerate(parts) if index not in indexes]
 
     def _remaining(self, position: int) -> list[object]:
-        """What is left of a message at its position: none or one message."""
+        """The rest of a message at its position: none or one message."""
         message = self.messages[position]
         if self.results[position]:
             rest = self._rest(position)
@@ -338,7 +338,7 @@ class _Repairing:
         return {**fields_of(self.messages[position]), "content": parts + rest}
 
     def _is_next(self, run: range, position: int) -> bool:
-        """Whether there are only results between a run and a message."""
+        """True if there are only results between a run and a message."""
         before = self.kept_before
         return position in range(run.stop, len(self.messages)) and (
             before[position] == before[run.stop]
@@ -360,7 +360,7 @@ class _Repairing:
                 self._report("moved", result.call, result.position)
 
     def _is_first(self, result: _Result) -> bool:
-        """Whether there are only results before a block."""
+        """True if there are only results before a block."""
         return self.results[result.position].index(result) == result.index
 
     def _report_dropped(self, position: int) -> None:

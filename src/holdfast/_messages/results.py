@@ -24,7 +24,7 @@ def with_result(
 
 
 def is_placeholder(message: object, id_: str) -> bool:
-    """Whether a message answers a call only by saying that the result is not known."""
+    """True if a message answers a call only by saying that the result is not known."""
     if id_ not in answers_of(message):
         return False
     fields = fields_of(message)

@@ -1,6 +1,7 @@
-"""Which fields a provider requires of a message or a part, and of which type.
+"""The fields that a provider requires of a message or a part, with their types.
 
-What fits is passed to the provider as it is. No library of a provider is needed.
+A message that fits is passed to the provider unchanged. No library of a provider is
+needed.
 """
 
 from __future__ import annotations
@@ -70,63 +71,58 @@ def fit_part(shapes: Shapes, value: object) -> Fields | None:
 
 
 def is_text(value: object) -> bool:
-    """Whether a value is text."""
     return isinstance(value, str)
 
 
 def is_none(value: object) -> bool:
-    """Whether there is no value."""
     return value is None
 
 
 def is_anything(_value: object) -> bool:
-    """Whether there is a value, whatever it is."""
     return True
 
 
 def is_bool(value: object) -> bool:
-    """Whether a value is true or false."""
     return isinstance(value, bool)
 
 
 def is_list(value: object) -> bool:
-    """Whether a value is a list."""
     return isinstance(value, list | tuple)
 
 
 def is_fields(value: object) -> bool:
-    """Whether a value is a JSON object."""
+    """True if a value is a JSON object."""
     fields = fields_of(value)
     return fields is value and all(map(is_text, fields))
 
 
 def one_of(*values: str) -> Test:
-    """Whether a value is one of a few texts."""
+    """A test for one of a few texts."""
     return lambda value: isinstance(value, str) and value in values
 
 
 def either(*tests: Test) -> Test:
-    """Whether a value passes one of the tests."""
+    """A test that passes if one of the tests passes."""
     return lambda value: any(test(value) for test in tests)
 
 
 def every(test: Test) -> Test:
-    """Whether a value is a list, and all in it pass the test."""
+    """A test for a list whose elements all pass the test."""
     return lambda value: is_list(value) and all(map(test, parts_of(value)))
 
 
 def each(test: Test) -> Test:
-    """Whether a value is a list of one or more that pass the test."""
+    """A test for a list of one or more elements that pass the test."""
     return lambda value: bool(parts_of(value)) and every(test)(value)
 
 
 def shaped(shape: Shape) -> Test:
-    """Whether a value fits, without anything to leave out."""
+    """A test for a value that fits without leaving anything out."""
     return lambda value: value is not None and shape.fit(value) is value
 
 
 def typed(shapes: Shapes) -> Test:
-    """Whether a value has a type among these and fits."""
+    """A test for a value that has a type among these and fits."""
     return lambda value: value is not None and fit_part(shapes, value) is value
 
 

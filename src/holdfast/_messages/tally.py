@@ -28,7 +28,6 @@ class Tally(msgspec.Struct, frozen=True):
 
     @property
     def user_messages(self) -> int:
-        """How many messages are the user's."""
         return self.exchanges + self.awaiting + self.unanswered
 
     def after(self, messages: Iterable[object]) -> Tally:
@@ -73,7 +72,7 @@ def without_last(tally: Tally, message: object, earlier: Iterable[object]) -> Ta
 
 
 def _is_awaiting(earlier: Iterable[object]) -> bool:
-    """Whether the last message of the user or the assistant is the user's."""
+    """True if the last message of the user or the assistant is the user's."""
     roles = map(role_of, earlier)
     return next((role == "user" for role in roles if role in _SPEAKERS), False)
 
@@ -95,7 +94,7 @@ def _open_before(
 
 
 def _place_of(id_: str, answered: list[str], earlier: Iterable[object]) -> int | None:
-    """How many open calls came after the newest open call with an id.
+    """The number of open calls after the newest open call with an id.
 
     ``answered`` are ids that were answered after the earlier messages. ``None`` if no
     call with this id was open.
@@ -132,7 +131,7 @@ def counts_of(counted: Tally) -> dict[str, Any]:
 
 
 def tally_of(counts: Any) -> Tally:
-    """The inverse of `counts_of`; what is no count, as a thread may hold, is none."""
+    """The inverse of `counts_of`; a value that is no count becomes 0."""
     kept: Mapping[str, Any] = fields_of(counts)
 
     def number(name: str) -> int:

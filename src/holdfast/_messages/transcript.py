@@ -41,8 +41,8 @@ class TranscriptCall(msgspec.Struct, frozen=True):
     """A tool call in a message; ``position`` is the index of that message.
 
     ``arguments`` are decoded if they are JSON text, and ``{}`` if there are none.
-    ``answered`` means that the call itself has its result, so that no message with it
-    follows.
+    ``answered`` means that the call itself has its result, so that no message with the
+    result follows.
     """
 
     id: str
@@ -55,8 +55,8 @@ class TranscriptCall(msgspec.Struct, frozen=True):
 def role_of(message: object) -> str:
     """The role: ``system``, ``user``, ``assistant``, ``tool``, or as it is stored.
 
-    A user message with nothing but tool results is ``tool``. A message without a role
-    gets one from its type, "" if that is unknown.
+    A user message that has only tool results is ``tool``. A message without a role gets
+    one from its type, "" if that is unknown.
     """
     return _role(fields_of(plain_form(message)))
 
@@ -72,7 +72,7 @@ def _role(fields: Mapping[str, object]) -> str:
 
 
 def is_message(value: object) -> bool:
-    """Whether a value is a message, in the form of any provider or framework."""
+    """True for a message in the form of any provider or framework."""
     return bool(role_of(value))
 
 
@@ -121,10 +121,10 @@ def _is_unread(fields: Mapping[str, object]) -> bool:
 
 
 def calls_of(message: object, position: int = 0) -> list[TranscriptCall]:
-    """The tool calls of a message; calls without an id cannot be answered: left out."""
+    """The tool calls of a message that have an id; others cannot be answered."""
     fields = fields_of(plain_form(message))
     if not fields.keys() - _PLAIN and not parts_of(fields.get("content")):
-        return []  # most messages: nothing but text
+        return []  # most messages: only text
     if _role(fields) in _NEVER_CALLING:
         return []
     if is_call_item(fields):
@@ -174,7 +174,7 @@ def call_in(part: object) -> TranscriptCall | None:
 
 
 def is_call_item(fields: Mapping[str, object]) -> bool:
-    """Whether a message is a call of OpenAI Responses; hosted tools have no call_id."""
+    """True for a call of OpenAI Responses; hosted tools have no call_id."""
     id_, kind = fields.get("call_id"), kind_of(fields)
     is_item = not isinstance(fields.get("role"), str) and kind.endswith("_call")
     return is_item and isinstance(id_, str) and bool(id_)
@@ -291,7 +291,7 @@ def _last_needed(messages: Sequence[object]) -> list[int]:
 
 
 def _behind_orphans(messages: Sequence[object], first: int, system: set[int]) -> int:
-    """Where a window can begin: after results whose calls are not in it."""
+    """The first position for a window: after results whose calls are not in it."""
     while first < len(messages) and (first in system or answers_of(messages[first])):
         first += 1
     return first
@@ -304,7 +304,7 @@ def decoded(arguments: object) -> object:
     """The arguments of a call, decoded if they are JSON text; ``{}`` if none."""
     if isinstance(arguments, str):
         try:
-            # Some providers send "" where there are none.
+            # Some providers send "" for no arguments.
             arguments = _parsed(arguments.strip() or "null")
         except ValueError:  # a model can write anything
             return arguments

@@ -31,7 +31,7 @@ from holdfast._messages.transcript import answers_of, is_call_item, role_of
 SYSTEM = frozenset({"system", "developer"})
 ROLES = frozenset({"user", "assistant", "tool", *SYSTEM})
 
-# The roles of other formats. Any other role is that of a user.
+# The roles of other formats. Any other role becomes a user.
 _ALIASES = {"model": "assistant", "ai": "assistant"}
 _ABOUT = frozenset({"role", "name", "type", "id", "status"})
 _THOUGHTS = ("reasoning", "reasoning_content")
@@ -53,7 +53,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is only reasoning, which no other provider takes."""
+        """True if there is only reasoning, which no other provider takes."""
         return bool(self.parts) and all(isinstance(p, Thought) for p in self.parts)
 
 
@@ -81,7 +81,7 @@ def read(messages: Sequence[Fields]) -> list[ReadMessage]:
 
 
 def joined(transcript: Iterable[ReadMessage]) -> Iterator[ReadMessage]:
-    """The same, with the items of one reply as one turn."""
+    """The same messages, with the items of one reply as one turn."""
     for is_reply, group in groupby(transcript, _is_reply_item):
         if is_reply:
             parts = [part for each in group for t in each.turns for part in t.parts]
@@ -162,7 +162,7 @@ def _speech(message: Fields) -> Turn:
     role, name = message["role"], message.get("name")
     assert isinstance(role, str)
     role = _ALIASES.get(role, role)
-    # A result that does not say of which call is told as a message of the user.
+    # A result that does not name its call becomes a message of the user.
     role = role if role in ROLES - {"tool"} else "user"
     parts = [*_parts(message, role), *_parts_beside(message, role)]
     return Turn(
@@ -185,7 +185,7 @@ def _parts(message: Fields, role: str) -> list[Part]:
 
 
 def _unknown_parts(message: Fields) -> list[Part]:
-    """What a message of another format says, such as the ``parts`` of Gemini."""
+    """The parts of a message of another format, such as the ``parts`` of Gemini."""
     if "content" in message or "holdfast" in message:
         return []
     others = {n: v for n, v in message.items() if n not in _ABOUT}
@@ -198,7 +198,7 @@ def _use(part: Part) -> Part:
 
 
 def _parts_beside(message: Fields, role: str) -> Iterator[Part]:
-    """What a message says in other fields than its content."""
+    """The parts of a message in other fields than its content."""
     yield from _attachments(message)
     if role != "assistant":
         yield from map(Other, parts_of(message.get("tool_calls")))

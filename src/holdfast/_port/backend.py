@@ -1,4 +1,4 @@
-"""What the engine asks of a storage technology.
+"""The interface that every storage technology implements.
 
 A backend moves batches of records. Every verb is one transaction and takes several
 records at once. All verbs are coroutines; those of a ``blocking`` backend never
@@ -41,10 +41,10 @@ R = TypeVar("R")
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """Counts and sizes of a store, and what its backend can do.
+    """Counts and sizes of a store, and the abilities of its backend.
 
-    ``logical_bytes`` is what saving every state as a whole would have written,
-    ``stored_bytes`` the size of segments and records, ``file_bytes`` that of the files.
+    ``logical_bytes`` is the size of every state, saved as a whole, ``stored_bytes`` the
+    size of segments and records, ``file_bytes`` that of the files.
     """
 
     threads: int
@@ -59,7 +59,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Rescued(msgspec.Struct, frozen=True):
-    """The records of families, oldest first, and what of them cannot be read."""
+    """The records of families, oldest first, and the damage that was met."""
 
     threads: tuple[ThreadRecord, ...]
     checkpoints: tuple[Checkpoint, ...]
@@ -69,7 +69,7 @@ class Rescued(msgspec.Struct, frozen=True):
 
 
 class Place(NamedTuple):
-    """Where the next portion of an inspection begins."""
+    """The position of the next portion of an inspection."""
 
     family: int = 0
     thread: int = 0
@@ -85,9 +85,9 @@ class HeadId(NamedTuple):
 
 
 class Portion(msgspec.Struct, Generic[R], frozen=True):
-    """Some of a store's records, and what of them cannot be read.
+    """Some of a store's records, and the damage that was met.
 
-    A checkpoint or an entry whose thread is lost has a thread name that says so.
+    A checkpoint or an entry of a lost thread gets a placeholder as thread name.
     ``lost`` are the sequence numbers of checkpoints that are damaged. ``end`` is where
     the next portion begins, ``None`` after the last one.
     """
@@ -101,13 +101,13 @@ class Portion(msgspec.Struct, Generic[R], frozen=True):
 class Inspection(Protocol):
     """A view of a store that may be damaged.
 
-    It reports damage in what it returns and does not raise. What one call gives is of
-    one moment. Others write between two calls, so that a backend has to keep nothing
-    for a view that is read for long; inside of `moment` they do not.
+    It reports damage in its results and does not raise. One call reads one moment.
+    Other writers may commit between two calls, so that a backend keeps no old versions
+    for a view that is open for long. Inside of `moment` all calls read the same moment.
     """
 
     def moment(self) -> AbstractAsyncContextManager[None]:
-        """All calls inside of it see the same moment; it is to be short."""
+        """All calls inside of it see the same moment; keep it short."""
         ...
 
     async def families(
@@ -132,9 +132,9 @@ class Inspection(Protocol):
         ...
 
     async def heads(self, after: Place) -> Portion[HeadId]:
-        """A portion of the living threads, those of `threads`: which heads they have.
+        """The heads of a portion of the living threads, those of `threads`.
 
-        Without damage: `threads` and `saves` have reported it.
+        It reports no damage: `threads` and `saves` have reported it.
         """
         ...
 
@@ -155,27 +155,29 @@ class Inspection(Protocol):
     ) -> list[list[Segment | None]]:
         """The segments of runs of families, ``None`` for what is missing or damaged.
 
-        For each number of a run, what holds it: a block stands there repeatedly.
+        Each number of a run gets the segment or block that holds it: a block is
+        repeated.
         """
         ...
 
     async def count_checkpoints(self) -> int:
-        """How many checkpoints are stored."""
+        """The number of checkpoints that are stored."""
         ...
 
     async def count_saved(self, family: int, up_to: int) -> int:
-        """How many checkpoints of a family there are up to a sequence number."""
+        """The number of checkpoints of a family up to a sequence number."""
         ...
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
-        """How many segments of families are stored, also those that are not needed.
+        """The numbers of segments of families that are stored, also of those not
+        needed.
 
         Those in blocks are counted one by one, here and by `count_strays`.
         """
         ...
 
     async def count_strays(self) -> int:
-        """How many segments are stored of families that have no checkpoint."""
+        """The number of stored segments of families that have no checkpoint."""
         ...
 
     async def close(self) -> None:
@@ -186,10 +188,10 @@ class Inspection(Protocol):
 class Backend(Protocol):
     """A storage technology.
 
-    The coroutines of a ``blocking`` backend never suspend. ``abilities`` are what not
-    every backend can do: ``search``, ``backup``, ``compact``, ``pack``: to hold many
-    segments as one block, and ``reuse``: to use the space of what was replaced again at
-    once. A backend that cannot ``pack`` is never given a block.
+    The coroutines of a ``blocking`` backend never suspend. ``abilities`` are optional:
+    ``search``, ``backup``, ``compact``, ``pack`` (holds many segments as one block) and
+    ``reuse`` (uses the space of replaced records again at once). A backend that cannot
+    ``pack`` never gets a block.
     """
 
     @property
@@ -213,7 +215,7 @@ class Backend(Protocol):
     async def segments(self, family: int, runs: Sequence[Run]) -> list[Segment]:
         """The segments of ``runs`` in order; `Corrupt` if one is missing or damaged.
 
-        A block is given once for each run of which it holds a part.
+        A block is returned once for each run of which it holds a part.
         """
         ...
 
@@ -241,10 +243,10 @@ class Backend(Protocol):
     async def index(self, batch: IndexBatch) -> Wait | None:
         """Bring the search index of some threads up to date, in one transaction.
 
-        Unless the batch is the last, the backend may still be at it when this returns.
-        It then gives what waits for the end, and raises what went wrong; the caller
-        calls it before the next batch. This verb and the queries about the index are
-        used only with backends that have the ability ``search``.
+        Unless the batch is the last, the backend may still be working when this
+        returns. It then returns a function that waits for the end and raises errors of
+        the work; the caller calls it before the next batch. This verb and the queries
+        about the index are used only with backends that have the ability ``search``.
         """
         ...
 
@@ -256,9 +258,9 @@ class Backend(Protocol):
         ...
 
     async def adopt(self, adoption: Adoption) -> None:
-        """Insert what is missing, with the numbers it had, in one transaction.
+        """Insert missing records, with the numbers they had, in one transaction.
 
-        Used only on a store that holds nothing but what it adopted from one other.
+        Used only on a store whose records were all adopted from one other store.
         """
         ...
 
@@ -286,9 +288,9 @@ class Backend(Protocol):
         ...
 
     async def scrub(self) -> None:
-        """Leave nothing of removed records in logs, indexes and unused space.
+        """Remove every trace of removed records from logs, indexes and unused space.
 
-        As far as the technology can; it may take as long as `compact`.
+        It does as much as the technology can, and may take as long as `compact`.
         """
         ...
 
@@ -315,22 +317,23 @@ class Encrypted(Backend, Protocol):
 
     @property
     def seal_key(self) -> bytes:
-        """The key for authenticating what is said about the whole store."""
+        """The key that authenticates statements about the whole store."""
         ...
 
     async def rotate(self, key: CallerKey) -> None:
-        """Let another key of the caller open the store, and the one before no more."""
+        """Let another key of the caller open the store instead of the key before."""
         ...
 
     async def destroy(self, owner: str | None) -> bool:
-        """Make all that this store holds of an owner unreadable.
+        """Make all data of an owner in this store unreadable.
 
-        Gives whether earlier copies of the store are unreadable for the owner too.
+        Returns true if the owner's data in earlier copies of the store is unreadable
+        too.
         """
         ...
 
     def belongs(self, family: int, owner: str) -> bool:
-        """Whether no key but the owner's decrypts what was read of a family."""
+        """True if no key but the owner's decrypts the records of a family."""
         ...
 
 

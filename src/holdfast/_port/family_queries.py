@@ -1,4 +1,4 @@
-"""What upkeep asks a backend: whole families, counts and sizes."""
+"""Queries of upkeep: whole families, counts and sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Weight(msgspec.Struct, frozen=True):
-    """What a family takes: its states as they are stored, with or without segments."""
+    """The size of a family: its states as they are stored, with or without segments."""
 
     family: int
     checkpoints: int
@@ -31,7 +31,7 @@ class Weights(Query[Weight], frozen=True, kw_only=True):
 
 
 class SegmentSize(msgspec.Struct, frozen=True):
-    """How a segment or a block is stored, without its bytes."""
+    """The stored form of a segment or a block, without its bytes."""
 
     family: int
     number: int
@@ -48,18 +48,18 @@ class SegmentSizes(Query[SegmentSize], frozen=True, kw_only=True):
 
 
 class KindCount(msgspec.Struct, frozen=True):
-    """How many threads of a kind were saved to."""
+    """The number of threads of a kind that were saved to."""
 
     kind: str
     threads: int
 
 
 class Kinds(Query[KindCount], frozen=True):
-    """The kinds of the threads that were saved to, with how many there are of each."""
+    """The kinds of the threads that were saved to, each with the number of threads."""
 
 
 class Horizon(Query[int], frozen=True, kw_only=True):
-    """One number: no change with this sequence number or a lower one can still come.
+    """One number: every later change has a sequence number above it.
 
     Zero, if a backend cannot tell.
     """
@@ -72,7 +72,7 @@ class FamilyMoves(Query[Move], frozen=True, kw_only=True):
 
 
 class ThreadMoves(Query[Move], frozen=True, kw_only=True):
-    """The moves of a thread, without saves and what prunes have logged, newest first.
+    """The moves of a thread, without saves and moves that a prune logged, newest first.
 
     ``number`` is that of the thread.
     """
@@ -84,13 +84,13 @@ class ThreadMoves(Query[Move], frozen=True, kw_only=True):
 
 
 class SavedIn(Query[int], frozen=True, kw_only=True):
-    """One number: how many checkpoints the families of a kind's threads have."""
+    """One number: the checkpoints in the families of a kind's threads."""
 
     kind: str
 
 
 class Total(msgspec.Struct, frozen=True):
-    """A sum over threads, and the names of those that had nothing to add."""
+    """A sum over threads, and the names of the threads without this number."""
 
     sum: int
     without: tuple[str, ...]
@@ -99,7 +99,8 @@ class Total(msgspec.Struct, frozen=True):
 class Totals(Query[Total], frozen=True, kw_only=True):
     """The sum of one number in the manifests, which are JSON, of a kind's heads.
 
-    ``path`` says where it stands. Nothing is given if the backend cannot read them.
+    ``path`` leads to the number. The page is empty if the backend cannot read
+    manifests.
     """
 
     kind: str
@@ -107,7 +108,7 @@ class Totals(Query[Total], frozen=True, kw_only=True):
 
 
 class FamilySize(msgspec.Struct, frozen=True):
-    """A family and how many checkpoints it has."""
+    """A family and the number of its checkpoints."""
 
     family: int
     checkpoints: int
@@ -119,8 +120,8 @@ class Surplus(Query[FamilySize], frozen=True, kw_only=True):
     Such a family has a living thread with more than ``more_than`` checkpoints of its
     own, the oldest of them saved before ``saved_before`` if that is given, or it has
     checkpoints of a deleted thread. A thread whose only checkpoint is its head does not
-    count. It is no mistake to give more. At most ``limit`` threads are looked at, and
-    then the rest of the last one's family; the cursor is the last family looked at,
+    count. A backend may return more families. At most ``limit`` threads are looked at,
+    and then the rest of the last one's family; the cursor is the last family looked at,
     ``None`` at the end.
     """
 
@@ -143,7 +144,7 @@ class FamilySaves(Query[Checkpoint], frozen=True):
 
 
 class FamilySizes(Query[FamilySize], frozen=True, kw_only=True):
-    """How many checkpoints some families have, up to a sequence number if it is given.
+    """The number of checkpoints of some families, up to a sequence number if it is set.
 
     Families without any are left out.
     """
@@ -153,7 +154,7 @@ class FamilySizes(Query[FamilySize], frozen=True, kw_only=True):
 
 
 class Sums(msgspec.Struct, frozen=True):
-    """What some families hold: the counts and sizes of `Facts`, of them alone."""
+    """The contents of some families, as the counts and sizes of `Facts`."""
 
     threads: int = 0
     checkpoints: int = 0
@@ -168,13 +169,13 @@ class Sums(msgspec.Struct, frozen=True):
 
 
 class FamilySums(Query[Sums], frozen=True, kw_only=True):
-    """One record: what some families hold together."""
+    """One record: the contents of some families together."""
 
     families: tuple[int, ...]
 
 
 class Outline(msgspec.Struct, frozen=True, gc=False):
-    """A checkpoint without its content: where it stands in its family, what it uses."""
+    """A checkpoint without its content: its place in the family, and its segments."""
 
     seq: int
     parent: int | None
@@ -186,7 +187,7 @@ class Outline(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outlines(Query[Outline], frozen=True, kw_only=True):
-    """What was saved in a thread of a family, by the thread's number, oldest first."""
+    """The saves of a thread in a family, by the thread's number, oldest first."""
 
     family: int
     thread: int

@@ -1,4 +1,4 @@
-"""What a search asks a backend: its index, and the threads that may hold a text."""
+"""Queries of a search: the index, and the threads that may hold a text."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Stretch(NamedTuple):
 
 
 class Indexed(msgspec.Struct, frozen=True, gc=False):
-    """What the index has of a thread: its texts when the thread had this ``changed``.
+    """The indexed texts of a thread, as of the change ``changed``.
 
-    ``form`` says how the texts were prepared. No thread has the ``changed`` -1: it
-    stands for a thread that is not indexed, or not completely yet.
+    ``form`` is the version of the preparation of the texts. A thread that is not
+    indexed, or not completely yet, has the ``changed`` -1.
     """
 
     changed: int = -1
@@ -34,10 +34,10 @@ class Indexed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Stale(msgspec.Struct, frozen=True, gc=False):
-    """A thread that is not indexed as it is, and what the index has of it.
+    """A thread whose index entry is outdated, and that entry.
 
     There is no ``head`` if its record is damaged, or if the thread is gone and only the
-    index still has something of it.
+    index still has texts of it.
     """
 
     number: int
@@ -48,13 +48,13 @@ class Stale(msgspec.Struct, frozen=True, gc=False):
 
 
 class Outdated(Query[Stale], frozen=True, kw_only=True):
-    """The threads that are not indexed as they are, by their last change.
+    """The threads whose index entries are outdated, by their last change.
 
-    The backend knows up to which change its index is complete, and looks only at what
-    changed later, or after the change ``after``. The cursor of the page is the last
-    change that it covers; there is none if the index is complete, or cannot be written.
-    A backend that has still something to do with its index gives one in any case.
-    It is 0, with an empty page, if there is no index: an empty `IndexBatch` makes it.
+    The backend knows up to which change its index is complete, and looks only at later
+    changes, or at those after the change ``after``. The cursor of the page is the last
+    change that it covers, ``None`` if the index is complete or cannot be written. A
+    backend that still has work to do with its index always returns a cursor. The cursor
+    is 0, with an empty page, if there is no index: an empty `IndexBatch` creates it.
     Threads of the kind ``without`` do not belong into the index.
     """
 
@@ -65,7 +65,7 @@ class Outdated(Query[Stale], frozen=True, kw_only=True):
 
 
 class OutdatedCount(Query[int], frozen=True, kw_only=True):
-    """One number: how many threads `Outdated` lists in all."""
+    """One number: the threads that `Outdated` lists in all."""
 
     form: int
     without: str
@@ -74,8 +74,8 @@ class OutdatedCount(Query[int], frozen=True, kw_only=True):
 class Scattered(Query[Stale], frozen=True, kw_only=True):
     """The threads indexed in more than twice as many stretches as a size allows.
 
-    By number, after the number ``after``. What the index still has of threads that are
-    gone comes behind the last of them.
+    By number, after the number ``after``. Index entries of threads that are gone come
+    last.
     """
 
     stretch: int
@@ -84,7 +84,7 @@ class Scattered(Query[Stale], frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """A thread, and where in it a text may stand; ``None`` means anywhere."""
+    """A thread, and the place in it of a possible match; ``None`` means anywhere."""
 
     thread: ThreadRecord
     where: tuple[range, ...] | None = None
@@ -93,11 +93,11 @@ class Candidate(msgspec.Struct, frozen=True):
 class Candidates(Query[Candidate], frozen=True, kw_only=True):
     """The threads in which some texts may stand together, last used first.
 
-    Every thread is given that is not indexed as it is, and of the others every stretch
-    that holds all of ``texts``. There is at least one; each is prepared and at least
-    three characters long. It is no mistake to give more: with ``quick`` the backend
-    may give threads that it has not looked up in the index, if the texts are so
-    frequent that reading the threads used last is faster.
+    The page has every thread whose index entry is outdated, and of the others every
+    stretch that holds all of ``texts``. There is at least one text; each is prepared
+    and at least three characters long. A backend may return more: with ``quick`` it may
+    return threads without looking them up in the index, if the texts are so frequent
+    that reading the threads used last is faster.
     """
 
     texts: tuple[str, ...]

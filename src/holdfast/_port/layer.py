@@ -59,8 +59,8 @@ class Layer:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        # The sync API saves with the one and the async API with the other. If a layer
-        # overrides only one, half of the saves pass it unseen.
+        # The sync API saves with one of the two and the async API with the other. If a
+        # layer overrides only one, it misses half of the saves.
         if ("commit" in vars(cls)) is not ("commit_each" in vars(cls)):
             text = f"{cls.__name__} must override commit and commit_each together"
             raise TypeError(text)

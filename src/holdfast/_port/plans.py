@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 
 Renumber: TypeAlias = Callable[[int], int]
-# Waits until something that goes on by itself is done, and raises what went wrong.
+# Waits for work in the background, and raises its error.
 Wait: TypeAlias = Callable[[], None]
 
 
 class Indexing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An update of the index: it has ``found`` of a thread and gets ``becomes``.
+    """An update of the index: the entry of a thread was ``found`` and gets ``becomes``.
 
     ``texts`` are the texts of the last stretches; the earlier stretches are in the
-    index. If the index has something else by now, another writer updated it first, and
-    nothing is changed. Without ``becomes`` the thread is removed from the index.
+    index. If the entry is no longer the one that was found, another writer updated it
+    first, and nothing is changed. Without ``becomes`` the thread is removed from the
+    index.
     """
 
     number: int
@@ -37,10 +38,10 @@ class Indexing(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class IndexBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Updates of the index in one transaction; their texts were prepared in ``form``.
 
-    An index of another form is given up: it counts as complete up to no change. After
-    the updates it counts as complete up to the change ``up_to``, if every thread that
-    changed until then is in it as it is; the backend looks. With ``is_last`` no other
-    batch follows for now: the backend may put in order what many of them have left.
+    An index of another form is discarded and built again. After the updates the index
+    counts as complete up to the change ``up_to``, if the backend finds no thread
+    changed until then whose entry is outdated. With ``is_last`` no other batch follows
+    for now: the backend may merge the index segments.
     """
 
     form: int
@@ -59,21 +60,21 @@ class Relink(msgspec.Struct, frozen=True):
 
 
 class FamilyPlan(msgspec.Struct, frozen=True):
-    """What to remove from one family.
+    """The removals and replacements in one family.
 
     The backend changes nothing and raises `Conflict` (code ``plan_stale``) if one of
     the checkpoints meanwhile was removed, became a head, or got a label, a tag, or a
     child that is not in the plan, or if a child or its new parent has changed. The
-    engine then plans again. All checkpoints up to the number ``known`` were there when
-    the plan was made: a child that is not in it has a higher one.
+    engine then plans again. The plan knows all checkpoints up to the number ``known``:
+    an unknown child has a higher number.
 
-    ``packed`` takes the place of what holds the same segments now. What it replaces and
-    what is in ``free`` must be whole: a block of which only a part would go makes the
-    plan stale, and so does a segment of ``packed`` that was freed.
+    ``packed`` replaces the segments and blocks that hold the same numbers now. It and
+    ``free`` must cover whole blocks: a block that would be removed only in part makes
+    the plan stale, and so does a segment of ``packed`` that was freed.
 
-    ``moves`` are moves that stay and get another kind; the rest of them is as it is
+    ``moves`` are moves that stay and get another kind; their other fields are as
     stored. ``logged`` is the number of the family's last move, 0 if there is none, and
-    how many there are: the plan is stale if that is not so before it is carried out.
+    the count of its moves: the plan is stale if the log has changed.
     """
 
     family: int
@@ -94,9 +95,9 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
     than ``forget_before``. ``first`` and ``then`` are writes of the same transaction,
     made before and after the removal. With ``dry_run`` everything is only counted.
 
-    With ``erase`` not even the names of ``threads`` stay: see `holdfast._values.graves`
-    for what stands in their place. Then tombstones may be among them; one whose
-    checkpoints are still in use must not. A dry run gets no tombstones.
+    With ``erase`` the names of ``threads`` are removed too, and replaced as
+    `holdfast._values.graves` says. Then ``threads`` may hold tombstones, but none whose
+    checkpoints are still in use. A dry run gets no tombstones.
     """
 
     at: int
@@ -110,7 +111,7 @@ class Prune(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pruned(msgspec.Struct, frozen=True):
-    """What a prune removed, or with ``dry_run`` would remove."""
+    """The counts of a prune: removed, or with ``dry_run`` to be removed."""
 
     threads: int = 0
     checkpoints: int = 0
@@ -130,11 +131,10 @@ class Adoption(msgspec.Struct, frozen=True, kw_only=True):
     """Records of one family of another store, with their numbers.
 
     They may come in several parts, the threads with their entries and moves last: a
-    family is there once its threads are. With ``anew`` everything is removed first that
-    an interrupted or an earlier copy left of the family. ``known`` are the sequence
-    numbers, by their ids, of checkpoints that others refer to and that come in another
-    part. A part without threads has the ``owner`` that `family_owner` gives; backends
-    need not store it.
+    family exists once its threads do. With ``anew`` the remains of an interrupted or an
+    earlier copy of the family are removed first. ``known`` are the sequence numbers, by
+    their ids, of checkpoints in other parts to which these refer. A part without
+    threads has the ``owner`` that `family_owner` gives; backends need not store it.
     """
 
     family: int

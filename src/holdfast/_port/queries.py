@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 class Query(msgspec.Struct, Generic[R], frozen=True):
-    """A listing as a value; the parameter is what its page holds."""
+    """A listing as a value; the type parameter is the type of the page's records."""
 
 
 class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
 
     Newest first; nothing if there is no such thread. ``skip`` passes over as many. The
     walk ends with the first that is not above ``down_to_step``; those above
-    ``from_step`` are passed over.
+    ``from_step`` are skipped.
     """
 
     start: Checkpoint | str
@@ -38,7 +38,7 @@ class Ancestors(Query[Checkpoint], frozen=True, kw_only=True):
 
 
 class LineLength(Query[int], frozen=True):
-    """One number: how many `Ancestors` of the head of a thread there are."""
+    """One number: the `Ancestors` of the head of a thread."""
 
     thread: str
 
@@ -71,8 +71,8 @@ class Marked(Query[Checkpoint], frozen=True, kw_only=True):
 class Matches(Query[Checkpoint], frozen=True, kw_only=True):
     """The checkpoints whose id begins with a prefix, in one family or in all, by id.
 
-    Only of threads whose names begin with ``within``: the names of scopes. ``direct``
-    leaves out those of scopes within: whose names go on with the name of another scope.
+    Only of threads whose names begin with ``within``, the names of scopes. ``direct``
+    leaves out the threads of scopes inside of these.
     """
 
     prefix: str
@@ -88,8 +88,8 @@ class Threads(Query[ThreadRecord], frozen=True, kw_only=True):
 
     Tombstones and threads that were never saved to are left out unless ``every``;
     threads of the kind ``without`` are left out always. One of the texts of each of
-    ``metadata`` must be in a thread's encoded metadata. It is no mistake to give others
-    too: the caller looks again.
+    ``metadata`` must be in a thread's encoded metadata. A backend may return other
+    threads too: the caller filters them.
     """
 
     kind: str | None = None
@@ -123,7 +123,7 @@ class Moves(Query[Move], frozen=True, kw_only=True):
 class Entries(Query[Entry], frozen=True, kw_only=True):
     """A thread's journal: of one checkpoint, of the thread itself (""), or all.
 
-    ``prefix`` is the beginning of the keys, and is given only with a checkpoint and
+    ``prefix`` is the beginning of the keys, and is set only with a checkpoint and
     without a ``key``.
     """
 
@@ -134,9 +134,9 @@ class Entries(Query[Entry], frozen=True, kw_only=True):
 
 
 class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
-    """What the threads of a family recorded on themselves, by the beginning of keys.
+    """The entries of a family's threads on themselves, by the beginning of keys.
 
-    Oldest first; nothing of deleted threads.
+    Oldest first, without those of deleted threads.
     """
 
     family: int
@@ -144,9 +144,9 @@ class FamilyEntries(Query[Entry], frozen=True, kw_only=True):
 
 
 class OwnEntries(Query[Entry], frozen=True, kw_only=True):
-    """What several threads recorded on themselves, by the beginning of keys.
+    """The entries of several threads on themselves, by the beginning of keys.
 
-    Oldest first; nothing of deleted threads.
+    Oldest first, without those of deleted threads.
     """
 
     threads: tuple[str, ...]
@@ -154,7 +154,7 @@ class OwnEntries(Query[Entry], frozen=True, kw_only=True):
 
 
 class CheckpointEntries(Query[Entry], frozen=True, kw_only=True):
-    """What the journal of a thread has on several checkpoints, oldest first.
+    """The entries of a thread's journal on several checkpoints, oldest first.
 
     Nothing if the thread was deleted.
     """

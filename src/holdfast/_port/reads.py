@@ -19,7 +19,7 @@ class Key(msgspec.Struct, Generic[R], frozen=True):
 class ThreadKey(Key[ThreadRecord], frozen=True):
     """A thread by name; its tombstone if it was deleted.
 
-    Of an erased thread, what is left of it: a tombstone of the kind ``erased``.
+    The tombstone of an erased thread has the kind ``erased``.
     """
 
     name: str
@@ -28,8 +28,8 @@ class ThreadKey(Key[ThreadRecord], frozen=True):
 class Stored(msgspec.Struct, frozen=True):
     """A thread that is not deleted, and the segments of its head's state in order.
 
-    Those of its files are left out. ``segments`` is ``None`` if the head is the one
-    that the caller knows.
+    The segments of its files are left out. ``segments`` is ``None`` if the caller
+    already knows the head.
     """
 
     thread: ThreadRecord

@@ -38,7 +38,6 @@ def _relinks(
 
 
 def ancestry(checkpoints: Sequence[Checkpoint], ids: Iterable[str]) -> set[str]:
-    """The given ids and those of all ancestors."""
     parents = {checkpoint.id: checkpoint.parent for checkpoint in checkpoints}
     found: set[str] = set()
     for start in ids:

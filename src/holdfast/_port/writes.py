@@ -12,7 +12,7 @@ from holdfast.errors import Conflict, HoldfastError
 
 
 class Start(msgspec.Struct, frozen=True):
-    """How to create the thread of a write if it does not exist.
+    """The values of a new thread, if the thread of a write does not exist.
 
     ``head`` is the checkpoint a fork starts from; the new thread joins its family.
     ``anew`` allows to use the name of a deleted thread again.
@@ -71,32 +71,32 @@ class Details(msgspec.Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Everything one transaction changes in one thread.
+    """All changes of one transaction in one thread.
 
     ``expect`` is the head that the thread must have: a checkpoint, ``None`` for a
     thread without one, `UNSET` for any. It is the parent of a new checkpoint. A write
-    with nothing but an expected head changes nothing and only checks the head. If a
-    condition fails, the backend changes nothing and raises `Conflict` with one of the
-    codes ``head_moved``, ``id_taken``, ``segment_taken``, ``entry_taken``,
-    ``label_changed``, ``thread_exists``, ``thread_missing`` and ``thread_deleted``.
+    with only an expected head changes nothing and checks the head. If a condition
+    fails, the backend changes nothing and raises `Conflict` with one of the codes
+    ``head_moved``, ``id_taken``, ``segment_taken``, ``entry_taken``, ``label_changed``,
+    ``thread_exists``, ``thread_missing`` and ``thread_deleted``.
 
     ``entries`` whose keys are taken stay as they are, unless ``replace_entries``. With
     ``new_entries``, a taken key of the thread itself fails the whole write. With
     ``family_wide``, an entry of the same checkpoint and key in any living thread of the
     family is in force, and none is recorded. ``forget`` are keys of entries of the
-    thread itself that are removed, other keys than those of ``entries``; keys that do
-    not exist are passed over. If only the journal is changed, forgetting leaves a move
-    of the kind ``forget``.
+    thread itself to remove, other keys than those of ``entries``; keys that do not
+    exist are skipped. If only the journal is changed, forgetting logs a move of the
+    kind ``forget``.
 
-    ``proof`` stands behind the kind of the move that the write logs. With it,
+    ``proof`` is appended to the kind of the move that the write logs. With it,
     ``last_move`` is the number of the move before it in the log of the thread, 0 if it
-    is the first and ``None`` if that was seen to: if there is another by now, nothing
-    is changed, and `Conflict` has the code ``plan_stale``. What a prune logs (``prune``
-    and ``delete``) does not count.
+    is the first and ``None`` if the caller has checked that. If there is another by
+    now, nothing is changed, and `Conflict` has the code ``plan_stale``. Moves that a
+    prune logs (``prune`` and ``delete``) do not count.
 
-    ``report``, if there is one, is called after the commit with how many commits shared
-    the transaction, and how many seconds it took to make them durable (``None`` if that
-    is not known). A backend that knows neither does not call it.
+    ``report``, if set, is called after the commit with the number of commits that
+    shared the transaction, and the seconds it took to make them durable (``None`` if
+    unknown). A backend that knows neither does not call it.
     """
 
     thread: str
@@ -121,7 +121,7 @@ class Write(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class Receipt(msgspec.Struct, frozen=True):
     """The result of a write: its sequence number and the journal entries in force.
 
-    ``packed`` is the size of its segments as they are stored, where a layer made them
+    ``packed`` is the size of its segments as they are stored, if a layer made them
     smaller.
     """
 

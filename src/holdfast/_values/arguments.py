@@ -82,7 +82,6 @@ def checked_function(given: object, path: str) -> Callable[..., Any]:
 
 
 def check_progress(given: object) -> None:
-    """Refuse what cannot be told about progress."""
     if given is not None:
         checked_function(given, "progress")
 
@@ -95,7 +94,7 @@ def checked_count(given: object, path: str) -> int:
 
 
 def checked_seconds(given: object, path: str) -> float:
-    """A number of seconds to wait for; what is longer than years is years."""
+    """A number of seconds to wait for; more than `LONGEST_WAIT` becomes that."""
     text = f"must be a number of seconds, not {given!r}"
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise Unstorable(path, text)

@@ -61,12 +61,10 @@ def checked_key(key: object) -> CallerKey:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text can be encoded: what a terminal could not decode cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def not_encrypted() -> Unsupported:
-    """A key is given for a store that has none."""
     return Unsupported(
         "the store is not encrypted; open it without a key, and copy_to() a new store"
         " with one",

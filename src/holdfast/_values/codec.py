@@ -34,13 +34,14 @@ from holdfast.errors import Corrupt, Unstorable
 
 _Moment = TypeVar("_Moment", datetime, time)
 _Value: TypeAlias = Any
-# The type of such a value, which is known to a checker as a type of anything.
+# Type checkers take the type of such a value for a type of anything.
 _type_of: Callable[[object], type[object]] = type
 
-# Of more parts on one level, each is looked at by itself.
+# If one level has more parts than this, each part is measured by itself.
 MANY = 1 << 21
-# From this size on it is asked whether there is memory, where a program may be refused
-# it: for a text as orjson reads it and as characters of Python, and for each part.
+# From this size on, the memory that orjson needs is checked first if the program runs
+# under a memory limit: for the text as orjson reads it, as characters of Python, and
+# for each part.
 LARGE, TEXT_MEMORY, PART_MEMORY = 256 << 10, 12, 300
 _MARKS = b",", b"[", b"{"
 UNKNOWN = -1
@@ -64,8 +65,9 @@ def encode(value: object, path: str = "state", most: int = LARGEST_STATE) -> byt
     """The JSON text from which `decode` makes an equal value of equal types.
 
     Raises `Unstorable` with the path of the first part that cannot be stored; ``path``
-    is the path of the value itself. What must take more than ``most`` bytes is refused
-    before it is encoded; the text of what cannot be told so cheaply may be longer.
+    is the path of the value itself. A value that certainly takes more than ``most``
+    bytes is refused before it is encoded. The check is cheap and not exact, so the text
+    may still be longer.
     """
     try:
         return _encode(value, path, most)
@@ -74,7 +76,7 @@ def encode(value: object, path: str = "state", most: int = LARGEST_STATE) -> byt
 
 
 def _encode(value: object, path: str, most: int) -> bytes:
-    # At orjson's speed where that is exact, which is most often.
+    # This is as fast as orjson where it is exact, which is most often.
     size = _exact_size(value, MANY)
     least = _measured(value) if size is None or size == UNKNOWN else size
     check_least_size(least, path, most)
@@ -108,8 +110,8 @@ def decode(data: bytes | bytearray | memoryview) -> object:
         return _UNTAG[type(value)](value) if tagged else value
     except MemoryError:
         raise no_memory() from None
-    # What the constructors raise for a damaged payload: Decimal an ArithmeticError;
-    # nesting deeper than `encode` writes gives a RecursionError.
+    # Constructors raise these for a damaged payload: Decimal an ArithmeticError, and
+    # nesting deeper than `encode` writes a RecursionError.
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise Corrupt("a stored value", str(error)) from error
 
@@ -131,7 +133,7 @@ def flattened(value: object, path: str = "state") -> object:
 
 
 def _exact_size(value: _Value, most: int, *, has_prefix: bool = False) -> int | None:
-    """How many bytes the text of orjson has at least, if it decodes to this value.
+    """A lower bound of the bytes of orjson's text, if it decodes to this value.
 
     ``None`` if not, and `UNKNOWN` if there are more than ``most`` parts to look at.
 
@@ -161,7 +163,8 @@ def _exact_size(value: _Value, most: int, *, has_prefix: bool = False) -> int | 
     return None
 
 
-# What values contain, None if one would not be kept exactly; and the bytes of texts.
+# The parts inside values (None if one would not be kept exactly), and the bytes of
+# texts.
 _Inner: TypeAlias = tuple[list[_Value] | None, int]
 
 
@@ -202,7 +205,7 @@ def _inner_of_mixed(level: list[_Value], *, has_prefix: bool) -> _Inner:
 
 
 def _measured(value: object) -> int:
-    """How many bytes the text of any value has at least, as far as it can be told."""
+    """A lower bound of the bytes of any value's text, as far as it is cheap to find."""
     try:
         return _least_size(value, {}, 0)
     except RecursionError:  # to encode it will fail as well
@@ -210,9 +213,9 @@ def _measured(value: object) -> int:
 
 
 def _least_size(value: _Value, known: dict[int, int], depth: int) -> int:
-    """How many bytes the text of any value has at least.
+    """A lower bound of the bytes of any value's text.
 
-    What stands in several places is measured once, and counts in each.
+    An object that is used in several places is measured once and counted in each.
     """
     kind = _type_of(value)
     if kind in _SIZED:
@@ -229,7 +232,7 @@ def _least_size(value: _Value, known: dict[int, int], depth: int) -> int:
 
 
 def _most_memory(value: object) -> int:
-    """How many bytes orjson takes at most to write a value.
+    """The most bytes that orjson takes to write a value.
 
     It makes room for eight times the longest text, and doubles what it has.
     """

@@ -63,7 +63,6 @@ class Digests:
         self._files.add(number, data)
 
     def knows(self, id_: str) -> bool:
-        """Whether a checkpoint was checked or recalled, and not forgotten since."""
         return id_ in self._checked
 
     def recall(self, checkpoint: Checkpoint) -> None:
@@ -78,7 +77,7 @@ class Digests:
                 del self._checked[id_]
 
     def check(self, checkpoint: Checkpoint) -> list[str]:
-        """What is wrong with a checkpoint."""
+        """The problems of a checkpoint."""
         problems: list[str] = []
         known = self._checked.get(checkpoint.parent or "")
         parent, before = known or (None, None)
@@ -122,7 +121,6 @@ def _numbers_from(runs: Iterable[Run], start: int) -> Iterator[int]:
 
 
 def _extends(new: Rope, old: Rope) -> bool:
-    """Whether a rope is an older one with more at its end."""
     if not old.runs or len(new.runs) < len(old.runs):
         return False
     last = len(old.runs) - 1

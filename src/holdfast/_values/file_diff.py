@@ -1,4 +1,4 @@
-"""How a file of one tree differs from that of another: lines of text, or sizes."""
+"""The differences between two trees, file by file: lines of text, or sizes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-# Of larger files only the sizes are told: comparing lines takes long then.
+# Comparing lines takes long in larger files: for these, only the sizes are given.
 LARGEST_TEXT = 1 << 20
 
 FileOp = Literal["added", "removed", "changed", "mode changed"]
@@ -16,8 +16,8 @@ FileOp = Literal["added", "removed", "changed", "mode changed"]
 class FileChange(msgspec.Struct, frozen=True):
     """A file in which two trees differ.
 
-    ``lines`` are those of a unified diff, for texts that were changed; other files are
-    told by their sizes, ``None`` where there is no file.
+    ``lines`` are those of a unified diff, for texts that were changed; other files have
+    only their sizes, ``None`` where there is no file.
     """
 
     op: FileOp

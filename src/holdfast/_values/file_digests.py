@@ -35,7 +35,9 @@ class FileDigests:
     def __init__(self, hashes: Hashes) -> None:
         self._hashes = hashes
         self._levels: dict[int, bytes] = {}
-        self._read: dict[int, Level] = {}  # those of the list that was checked last
+        self._read: dict[
+            int, Level
+        ] = {}  # the levels of the list that was checked last
 
     def add(self, number: int, data: bytes) -> None:
         """Remember a segment if it may be a part of a list."""
@@ -43,7 +45,7 @@ class FileDigests:
             self._levels[number] = data
 
     def check(self, log: FileLog, old: FileLog | None) -> Iterator[str]:
-        """What is wrong with files, beside what is wrong with those of the parent."""
+        """The problems with files that this checkpoint added to its parent's."""
         if log == old:
             return
         lost = next(self._lost(log.runs, old.runs if old else ()), None)
@@ -63,7 +65,7 @@ class FileDigests:
                 yield from (n for n in numbers if n not in self._hashes)
 
     def _added(self, log: FileLog, old: FileLog | None) -> Sequence[StoredFile]:
-        """The files that the parent has not, or all if that cannot be told."""
+        """The files that the parent does not have, or all if that is not known."""
         at = Below(log.top, 0, log.digest)
         top = self._level(at)
         parts = [*(Part(each, self._level(each)) for each in top.below), Part(at, top)]

@@ -1,10 +1,10 @@
 """The list of a checkpoint's files as segments: a few levels, each a part of the list.
 
-A level is what changed: files that were set or removed. The newest level, the *top*,
-names the levels below it that are still in force, with their digests, and those name
-the digests of the files: so the digest of the top stands for all of it. A new level
-takes in those below that are not twice as large. So there are few levels, and each file
-is written again a few times.
+A level is a change: files that were set or removed. The newest level, the *top*, names
+the levels below it that are still in force, with their digests, and those name the
+digests of the files: so the digest of the top stands for all of it. A new level takes
+in those below that are not twice as large. So there are few levels, and a file is
+rewritten only a few times.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from holdfast.errors import Corrupt
 
 T = TypeVar("T")
 
-# Begins every level. Content may begin with it too: it only says what may be a level.
+# Begins every level. The content of a file may begin with it too: a match means only
+# that a segment may be a level.
 MAGIC = b"\xf1HF1"
 
 
@@ -47,14 +48,13 @@ class Below(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class About(msgspec.Struct, frozen=True, array_like=True):
-    """What a tree has beside its files."""
+    """The rules of a tree, and the paths that it left out."""
 
     rules: tuple[str, ...] = ()
     omitted: tuple[tuple[bytes, str], ...] = ()
 
     @classmethod
     def of(cls, tree: Tree) -> About:
-        """That of a tree."""
         omitted = tuple((each.path, each.reason) for each in tree.omitted)
         return cls(tree.rules, omitted)
 
@@ -98,9 +98,9 @@ def decode_level(data: bytes) -> Level:
 
 
 def wrong_level(level: Level) -> str | None:
-    """What is wrong with a level, ``None`` if nothing is.
+    """The problem of a level, ``None`` if it is valid.
 
-    A store or an archive of another person can have anything as a list.
+    A store or an archive from elsewhere can have any bytes as a list.
     """
     files = [stored.path for stored in level.files]
     for paths in (files, level.removed):
@@ -143,7 +143,6 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def tree(self) -> Tree:
-        """The files and what was left out, without where they are stored."""
         if self.has_entries:
             return self.about.tree(dict(self.entries))
         entries = {
@@ -154,7 +153,7 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def has_entries(self) -> bool:
-        """Whether its entries are known."""
+        """True if ``entries`` were made, which happens only when they are needed."""
         return len(self.entries) == len(self.files)
 
     @property
@@ -164,7 +163,7 @@ class Listing(msgspec.Struct, frozen=True):
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """All segments that it needs, those of its levels included."""
+        """All segments that it needs, with those of its levels."""
         numbers = (part.at.number for part in self.parts)
         return joined([*self.known_use.runs, *(Run(n, n) for n in numbers)])
 
@@ -195,7 +194,7 @@ def _refuse_inside(
 
 
 def refuse_inside_levels(parts: Sequence[Part]) -> None:
-    """As for a whole list, where all but the top are known to be sound."""
+    """Check as for a whole list; all levels but the top are known to be valid."""
     for new in parts[-1].level.files:
         for place in parents(new.path):
             found = find_in(parts, place)
@@ -225,7 +224,8 @@ def _about(parts: Sequence[Part]) -> About:
 
 # --- a list out of a similar one ------------------------------------------------------
 
-# Of how many files one may differ, so that it is quicker than to make it of its levels.
+# If fewer than one in so many files differ, changing a similar list is quicker than
+# folding the levels.
 FEW = 8
 _path = attrgetter("path")
 
@@ -233,7 +233,7 @@ _path = attrgetter("path")
 def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
     """As `fold`, out of a list that shares the oldest levels.
 
-    What they share is not looked at, and files that are the same are the same objects.
+    Shared levels are not read again, and equal files are the same objects.
     """
     found = _other_files(parts, near)
     if found is None:
@@ -245,7 +245,7 @@ def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
 
 
 def tree_near(parts: Sequence[Part], near: Listing) -> Tree:
-    """The tree of such a list, which is not put together for that."""
+    """The tree of such a list, without making the list."""
     found = _other_files(parts, near) if near.has_entries else None
     if found is None:
         return fold(parts).tree
@@ -263,7 +263,7 @@ def _entries(
 def _other_files(
     parts: Sequence[Part], near: Listing
 ) -> dict[bytes, StoredFile | None] | None:
-    """The files that another list has not, or not so; ``None`` if these are many."""
+    """The files that differ from another list, ``None`` if there are too many."""
     shared = _shared(parts, near.parts)
     other = (*parts[shared:], *near.parts[shared:])
     if not shared or FEW * sum(map(_count, other)) > len(near.files):
@@ -274,7 +274,7 @@ def _other_files(
 
 
 def _shared(one: Sequence[Part], other: Sequence[Part]) -> int:
-    """How many of the oldest levels are the same."""
+    """The number of the oldest levels that are the same."""
     pairs = enumerate(zip(one, other, strict=False))
     differ = (place for place, (a, b) in pairs if a.at != b.at)
     return next(differ, min(len(one), len(other)))
@@ -285,7 +285,7 @@ def _count(part: Part) -> int:
 
 
 def find_in(parts: Sequence[Part], path: bytes) -> StoredFile | None:
-    """The file at a path, as the newest level has it that decides about it."""
+    """The file at a path, from the newest level that sets or removes it."""
     for part in reversed(parts):
         files, removed = part.level.files, part.level.removed
         place = bisect_left(files, path, key=_path)

@@ -66,12 +66,12 @@ class _TreeMerge:
             self.entries[path] = found
 
     def settle_below(self, path: bytes) -> None:
-        """See that nothing above a file is a file: one side made a folder of it."""
+        """Refuse a file above a file: one side made a folder of it."""
         for above in _above(path):
             found = self.entries.get(above)
             if found is None or path not in self.entries:
                 continue
-            # A folder that is not empty any more is no entry.
+            # A folder that is not empty any more has no entry of its own.
             if found.is_directory or self._value(self._at(path)) is not ABSENT:
                 del self.entries[above]
             else:

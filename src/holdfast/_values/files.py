@@ -18,7 +18,7 @@ from typing import Annotated, Protocol, cast, runtime_checkable
 import msgspec
 from msgspec import Meta
 
-# What a tree keeps of st_mode: the kind of file, and the permission bits.
+# The bits of st_mode that a tree keeps: the kind of file, and the permissions.
 KEPT_MODE = 0o170777
 HIGHEST_MODE = 0o177777
 
@@ -38,12 +38,12 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link; its content is the target."""
+        """True for a symbolic link; its content is the target."""
         return stat.S_ISLNK(self.mode)
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is an empty directory; it has no content."""
+        """True for an empty directory; it has no content."""
         return stat.S_ISDIR(self.mode)
 
 
@@ -62,7 +62,6 @@ class Tree(msgspec.Struct, frozen=True):
     omitted: tuple[Omitted, ...] = ()
 
     def __len__(self) -> int:
-        """How many files it has."""
         return len(self.entries)
 
     def __iter__(self) -> Iterator[str]:
@@ -76,7 +75,6 @@ class Tree(msgspec.Struct, frozen=True):
         return os.fsencode(cast("str", path)) in self.entries
 
     def __getitem__(self, path: str | bytes | os.PathLike[str]) -> FileEntry:
-        """The file at a path; ``KeyError`` if there is none."""
         return self.entries[os.fsencode(path)]
 
 
@@ -89,13 +87,12 @@ class TreeChanges(msgspec.Struct, frozen=True):
     mode_changed: tuple[bytes, ...] = ()  # the permission bits alone
 
     def __bool__(self) -> bool:
-        """Whether there is any difference."""
         return bool(self.added or self.removed or self.changed or self.mode_changed)
 
 
 @runtime_checkable
 class Snapshot(Protocol):
-    """What a save takes: the files of a folder at one moment, and their contents."""
+    """The input of a save: the files of a folder at one moment, and their contents."""
 
     @property
     def tree(self) -> Tree:
@@ -111,7 +108,7 @@ class Snapshot(Protocol):
 
 
 def compare(old: Tree, new: Tree) -> TreeChanges:
-    """What has to happen to the files of ``old`` to make those of ``new``."""
+    """The changes that make the files of ``new`` out of those of ``old``."""
     found, gone = differences(old.entries, new.entries)
     added = [path for path in found if path not in old.entries]
     pairs = [(p, old.entries[p], new.entries[p]) for p in sorted(found - set(added))]
@@ -133,19 +130,20 @@ def compare(old: Tree, new: Tree) -> TreeChanges:
 
 # --- paths ----------------------------------------------------------------------------
 
-# What a workspace keeps for itself, in whichever folder: never a file of a tree.
+# A folder of this name holds the data of a workspace itself, so it is never part of a
+# tree.
 OWN_FOLDER = ".holdfast"
 # A scan goes 200 folders deep, and file systems take names of 255 bytes.
 LONGEST_PATH, MOST_PARTS = (1 << 16) - 1, 256
-# Letters that macOS does not see in a name.
+# Characters that macOS ignores in a name.
 _UNSEEN = re.compile(rb"\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf")
 
 
 def wrong_path(paths: Sequence[bytes]) -> str | None:
-    """What is wrong with one of some paths, ``None`` if each leads to a file below.
+    """The problem of the first invalid path, ``None`` if each leads to a file below.
 
-    Whatever made a list, no path of it leads out of the folder that it is written to,
-    or to what a workspace keeps there for itself.
+    No list, even a forged one, may write outside of the folder that it is written to,
+    or into a workspace's own data there.
     """
     if not paths:
         return None
@@ -157,7 +155,7 @@ def wrong_path(paths: Sequence[bytes]) -> str | None:
         # A path of too many parts is longer.
         and max(map(len, paths)) < 2 * MOST_PARTS
     )
-    # To look at all paths at once takes a twentieth of the time.
+    # Checking all paths at once takes a twentieth of the time.
     return None if is_sound else next(filter(None, map(_wrong, paths)), None)
 
 
@@ -174,7 +172,7 @@ def _wrong(path: bytes) -> str | None:
 
 
 def as_seen(path: bytes) -> bytes:
-    """A path as a file system reads it that does not tell capitals from small letters.
+    """A path as a file system reads it that ignores the case of letters.
 
     Two such paths can be one file on macOS, and on Linux where a folder is set so.
     """
@@ -200,7 +198,7 @@ def inside_of_file(
 ) -> bytes | None:
     """A path that is below a file or a link, ``None`` if no path is.
 
-    ``paths`` are those that are new; among the others there is none.
+    ``paths`` are the new ones; the others were checked before.
     """
     for folder in {path.rpartition(b"/")[0] for path in paths}:
         for place in (folder, *parents(folder)):
@@ -219,7 +217,7 @@ def inside_of_file(
 
 
 Entries = Mapping[bytes, FileEntry]
-# How many files are compared at once.
+# The number of files that are compared at once.
 _BLOCK = 256
 
 
@@ -230,17 +228,16 @@ def differences(old: Entries, new: Entries) -> tuple[set[bytes], set[bytes]]:
 
 
 def missing(old: Collection[bytes], new: Entries, found: Iterable[bytes]) -> set[bytes]:
-    """The paths that only ``old`` has; ``found`` has all that only ``new`` has."""
     added = sum(path not in old for path in found)
     # To make a set of all paths takes longer than to compare all files.
     return set(old) - new.keys() if len(old) + added != len(new) else set()
 
 
 def changed(old: Entries, new: Entries) -> list[FileEntry]:
-    """The files of ``new`` that ``old`` does not have, or not so.
+    """The files of ``new`` that ``old`` does not have, or has with other contents.
 
     Mostly few differ and the others are the same objects in the same order, as a scan
-    gives them: then no step of Python is needed for each file.
+    gives them: then Python runs no code for each file.
     """
     found = _changed_in_place(list(old.values()), list(new.values()))
     if found is not None:
@@ -252,7 +249,7 @@ def changed(old: Entries, new: Entries) -> list[FileEntry]:
 def _changed_in_place(
     old: list[FileEntry], new: list[FileEntry]
 ) -> list[FileEntry] | None:
-    """What differs between files at the same paths, ``None`` if the paths differ."""
+    """The files that differ at the same paths, ``None`` if the paths differ."""
     found: list[FileEntry] = []
     if old == new or len(old) != len(new):
         return found if len(old) == len(new) else None

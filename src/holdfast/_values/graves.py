@@ -1,9 +1,9 @@
-"""What is left of an erased thread: a tombstone that has a digest instead of a name.
+"""The tombstone of an erased thread, which has a digest instead of a name.
 
-It refuses late writers like any tombstone, and is never forgotten. The digest is salted
+It refuses late writers like any tombstone, and is never removed. The digest is salted
 with random bytes of the store, so that it is not the same in two stores. In a plain
-store, who has the file can still try names; in an encrypted one the digest is made of
-the encrypted name.
+store, a reader of the file can still guess names; in an encrypted store the digest is
+made of the encrypted name.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SALT_SIZE = 32
 
 
 def grave_name(salt: bytes, name: str) -> str:
-    """What stands in the place of a name; it stays in the scope of the name."""
+    """The digest that replaces a name; it stays in the scope of the name."""
     scopes = name[: name.rfind(SEPARATOR) + 1]
     return scopes + PREFIX + sha256(salt + name.encode()).hexdigest()[:DIGITS]
 
 
 def is_grave(thread: ThreadRecord) -> bool:
-    """Whether a record is what is left of an erased thread."""
+    """True for the tombstone of an erased thread."""
     return thread.kind == ERASED and thread.deleted_at is not None

@@ -37,7 +37,7 @@ def refuse_other_fields(
 
 
 def choice(unknown: str, known: Collection[str]) -> str:
-    """What to write instead of an unknown name: the one that is meant, or any."""
+    """The hint for an unknown name: the name that was probably meant, or all."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for an error
 
     near = get_close_matches(unknown, sorted(known), 1)

@@ -1,7 +1,7 @@
-"""How large anything may be: refused before anything is written.
+"""Limits of sizes, checked before anything is written.
 
-Each limit is what every backend can take: a row of SQLite and a message to PostgreSQL
-hold about a gigabyte. docs/scaling.md lists them.
+Every backend can take values up to these limits: a row of SQLite and a message to
+PostgreSQL hold about a gigabyte. docs/scaling.md lists them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ except ImportError:  # Windows has no such limits
 
 # All values of a state together, as JSON.
 LARGEST_STATE: Final = 1 << 30
-# What is stored as one piece: an element of a list, such as a message.
+# Of a value that is stored as one piece: an element of a list, such as a message.
 LARGEST_ELEMENT: Final = 256 << 20
 LARGEST_JOURNAL_VALUE: Final = 256 << 20
 LARGEST_METADATA: Final = 16 << 20
@@ -33,7 +33,6 @@ def checked_size(data: bytes, path: str, most: int) -> bytes:
 
 
 def check_least_size(size: int, path: str, most: int) -> None:
-    """Refuse what is too large before it is encoded."""
     if size > most:
         raise Unstorable(
             path,
@@ -45,16 +44,16 @@ def check_least_size(size: int, path: str, most: int) -> None:
 def check_memory(size: int) -> None:
     """Refuse work that needs so much memory if the system does not give it.
 
-    orjson ends the whole program where it gets none.
+    orjson aborts the process when an allocation fails.
     """
     try:
-        bytearray(size)  # is not written to, so it costs nothing
+        bytearray(size)  # never written to, so the system does not reserve pages
     except MemoryError:
         raise no_memory(f" for {size:,} bytes") from None
 
 
 def is_memory_limited() -> bool:
-    """Whether a program is refused memory, and not ended when it takes too much."""
+    """True if allocations can fail; otherwise the system kills large programs."""
     if resource is None:
         return False
     limits = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
@@ -64,7 +63,7 @@ def is_memory_limited() -> bool:
 
 @cache
 def _is_memory_counted() -> bool:
-    """Whether Linux gives no more memory than there is."""
+    """True if Linux refuses to allocate more memory than there is."""
     try:
         with open("/proc/sys/vm/overcommit_memory", encoding="ascii") as file:
             return file.read(1) == "2"

@@ -59,7 +59,7 @@ class Tail:
         return list(islice(self, max(count, 0)))[::-1]
 
     def boundary(self, count: int) -> tuple[int, list[object]]:
-        """How to cut the last ``count`` elements off.
+        """The position at which to cut the last ``count`` elements off.
 
         The number of segments at the end that hold them, and the elements that these
         segments have before them.
@@ -118,7 +118,7 @@ def shortened(
 ) -> Spliced:
     """A list without its last segments, and with elements given as comma-joined JSON.
 
-    At least one segment must stay. ``body`` is changed in place.
+    At least one segment must remain. ``body`` is changed in place.
     """
     stay = len(body.sizes) - segments
     _cut(body, stay)

@@ -48,7 +48,7 @@ class FileLog(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True):
     """The values of a state; ``next_block`` is the next unused block of numbers.
 
-    ``files`` belong to the state and are not a value of it: what reads values does not
+    ``files`` belong to the state and are not a value of it: readers of values do not
     see them.
     """
 
@@ -117,7 +117,7 @@ def _damage(checkpoint: Checkpoint, error: Exception) -> Corrupt:
 
 
 def has_value(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether a checkpoint has a value, without decoding its manifest if it has not."""
+    """True if a checkpoint has a value; decodes the manifest only if it may have."""
     # The same bytes can stand in another value.
     if _beginning(name) not in checkpoint.manifest:
         return False
@@ -127,7 +127,7 @@ def has_value(checkpoint: Checkpoint, name: str) -> bool:
 def value_of(checkpoint: Checkpoint, name: str) -> Value | None:
     """One value of a checkpoint, ``None`` if it has none of this name.
 
-    The others are not made, which takes half as long.
+    The others are not decoded, which halves the time.
     """
     try:
         entries = _entries(orjson.loads(checkpoint.manifest))
@@ -182,7 +182,7 @@ def _entries(decoded: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(found: object, most: int = LARGEST_NUMBER) -> int:
-    """The number of a segment, which others can follow, or of something else."""
+    """The number of a segment, which others can follow, or another count."""
     if type(found) is not int or not 0 <= found <= most:
         raise ValueError(f"{found!r} is no number of it")
     return found

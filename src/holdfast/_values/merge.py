@@ -1,9 +1,9 @@
-"""Three-way merge: one value out of a base and what two sides made of it.
+"""Three-way merge of a base and the values that two sides made of it.
 
-Pure. What only one side changed is taken from it, what both changed alike is taken
+Pure. A change of one side is taken from it; an equal change of both sides is taken
 once. Mappings are merged key by key, lists element by element where every element has
-an ``id`` of its own. Anything else that both changed is a conflict: a list without
-ids, a text, and a transcript, whose messages depend on the order they were said in.
+an ``id`` of its own. Anything else that both changed is a conflict: a list without ids,
+a text, and a transcript, whose messages depend on the order they were said in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.diff import Path, excerpt, render_path, same
 
 
 class Absent(enum.Enum):
-    """Stands for a value that one side does not have."""
+    """A marker for a value that one side does not have."""
 
     ABSENT = enum.auto()
 
@@ -32,7 +32,7 @@ ElementKey: TypeAlias = str | int
 
 
 class ElementId(msgspec.Struct, frozen=True):
-    """The step of a path into a list whose elements are told apart by their ids."""
+    """The step of a path into a list whose elements have unique ids."""
 
     id: ElementKey
 
@@ -64,7 +64,7 @@ class MergeConflict(msgspec.Struct, frozen=True):
 
 # Gives the value for a conflict, or the conflict itself if it stays one.
 Decide: TypeAlias = Callable[[MergeConflict], object]
-# Whether an element of a list is a message.
+# Tells if an element of a list is a message.
 IsMessage: TypeAlias = Callable[[object], bool]
 
 
@@ -142,7 +142,7 @@ class _Merge:
         return value
 
     def _identified(self, sides: Sides) -> _Lists | None:
-        """The elements of each side by their ids, ``None`` if they cannot be."""
+        """The elements of each side by their ids, ``None`` if one has no unique id."""
         base = list[object]() if sides.base is ABSENT else sides.base
         values = (base, sides.ours, sides.theirs)
         found = [self._elements_by_id(value) for value in values]
@@ -197,9 +197,9 @@ def _id_of(element: object) -> ElementKey | None:
 def _order(lists: _Lists) -> list[ElementKey] | None:
     """The ids of both sides in one order, ``None`` if the sides contradict each other.
 
-    What both have keeps the order of the side that changed it. What one side alone has
-    stays behind its predecessor. It does not matter which side is ours: of two runs at
-    one place, the one with the lower first id comes first.
+    Shared elements keep the order of the side that changed it. An element of one side
+    stays behind its predecessor. The order does not depend on which side is ours: of
+    two runs at one place, the one with the lower first id comes first.
     """
     _, ours, theirs = lists
     shared = _shared_order(lists)
@@ -228,7 +228,7 @@ def _shared_order(lists: _Lists) -> list[ElementKey] | None:
 def _runs(
     side: Iterable[ElementKey], shared: set[ElementKey]
 ) -> dict[ElementKey | None, list[ElementKey]]:
-    """What one side alone has, by the shared element before it."""
+    """The elements of one side alone, by the shared element before them."""
     runs: dict[ElementKey | None, list[ElementKey]] = {}
     anchor: ElementKey | None = None
     for id_ in side:

@@ -33,7 +33,7 @@ class Ago(msgspec.Struct, frozen=True):
     microseconds: int
 
     def when(self, now: int) -> int:
-        """The time that is meant ``now``, in microseconds."""
+        """The time at this distance before ``now``, in microseconds."""
         return now - self.microseconds
 
 
@@ -43,7 +43,6 @@ class Until(msgspec.Struct, frozen=True):
     at: int
 
     def when(self, now: int) -> int:  # noqa: ARG002 - as `Ago`
-        """The time that is meant, in microseconds."""
         return self.at
 
 
@@ -53,7 +52,7 @@ class Clock(msgspec.Struct, frozen=True):
     shown: int
 
     def when(self, now: int) -> int:
-        """The time that is meant ``now``, in microseconds."""
+        """The last time before ``now`` when the clock showed this, in microseconds."""
         day = _DAY // _MICROSECOND
         return now - (now - self.shown) % day
 

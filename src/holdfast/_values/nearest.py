@@ -1,4 +1,4 @@
-"""Names that resemble one that was not found: what to suggest for a misspelt name."""
+"""Names similar to a misspelt one, for suggestions in errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ALIKE = 0.6
 
 def nearest(wanted: str, known: Iterable[str], *, most: int = 5) -> list[str]:
     """The names most similar to another, and those that contain it or are in it."""
-    # Only a mistake needs it.
+    # Imported late: only a mistake needs it.
     from difflib import get_close_matches  # noqa: PLC0415
 
     asked = wanted.casefold()

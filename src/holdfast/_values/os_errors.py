@@ -11,9 +11,10 @@ from holdfast._values.limits import no_memory
 from holdfast.errors import HoldfastError
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-# What a look at a path gives where nothing is; a link in the place of a folder, too.
+# Errors of looking at a path where no file is, or whose folder is a file or a link.
 NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-# The process or the system has no room to look; nothing is said about the file.
+# The process or the system has no descriptor or memory left; the error says nothing
+# about the file.
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 MAKE_ROOM = "close files, or raise the limit (ulimit -n)"
 
@@ -40,7 +41,7 @@ def needing_room() -> Generator[None]:
 
 
 def can_open(count: int) -> bool:
-    """Whether so many more files can be open at the same time."""
+    """True if so many more files can be open at the same time."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(count))
@@ -75,7 +76,7 @@ def unwritten(path: str, error: OSError) -> HoldfastError:
 
 @contextlib.contextmanager
 def reading(path: str) -> Generator[None]:
-    """Turns errors of looking at files into ours: a failed look is not "nothing"."""
+    """Turns errors of reading files into ours: an error does not mean "no file"."""
     try:
         yield
     except HoldfastError:
@@ -91,5 +92,5 @@ def reading(path: str) -> Generator[None]:
 
 
 def is_nothing(error: OSError) -> bool:
-    """Whether a failed look says that nothing is there."""
+    """True if the error means that no file is there."""
     return error.errno in NOTHING_THERE

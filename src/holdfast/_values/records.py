@@ -27,14 +27,15 @@ Progress: TypeAlias = Callable[[int, int], object]
 # The kind of the threads that keep states of other threads for an agent's checkpoint.
 PIN = "pin"
 
-# The key in a thread's metadata for what it may do in the world; callers do not see it.
+# The key in a thread's metadata that limits its effects on the world; callers do not
+# see it.
 EFFECTS = "holdfast:effects"
 
 # The key in a checkpoint's metadata for the trace in which it was saved.
 TRACEPARENT = "holdfast:traceparent"
 
-# Between a scope and what it holds, in stored names: "acme", this, "chat". Callers
-# cannot write it, so no name outside of a scope looks like one inside.
+# Separates a scope from a name inside of it, in stored names: "acme", this, "chat".
+# Callers cannot write it, so no name outside of a scope looks like one inside.
 SEPARATOR = "\x1f"
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +55,7 @@ UNSET: Final = Unset.UNSET
 
 
 def _refuse_call(name: str) -> Callable[[object], None]:
-    """What raises a sentence for ``thread.head()``: Python's would not name it."""
+    """A function that refuses ``thread.head()`` and names the property."""
 
     def refuse(_: object) -> None:
         raise TypeError(
@@ -83,7 +84,7 @@ PLAIN: Final = 0
 class Segment(msgspec.Struct, frozen=True, gc=False):
     """An immutable piece of a value, stored in the form ``packing``.
 
-    A block stands for ``count`` segments, of which ``number`` is the first.
+    A block holds ``count`` segments; ``number`` is the first.
     """
 
     number: int
@@ -162,7 +163,7 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def metadata(self) -> dict[str, object]:
-        """The ``metadata`` that was given when saving."""
+        """The ``metadata`` that the caller passed to the save."""
         found = decode_metadata(self.encoded_metadata)
         found.pop(TRACEPARENT, None)
         return found
@@ -194,7 +195,7 @@ class Checkpoint(msgspec.Struct, frozen=True, gc=False):
 
 
 class Origin(NamedTuple):
-    """Where a fork started."""
+    """The thread and checkpoint that a fork started from."""
 
     thread: str
     checkpoint: str
@@ -232,7 +233,7 @@ class ThreadRecord(msgspec.Struct, frozen=True):
 
     @property
     def effects(self) -> str | None:
-        """What a fork may do in the world: replay, refuse, run or deny, if it says."""
+        """A fork's effects: replay, refuse, run or deny; ``None`` if not set."""
         found = decode_metadata(self.encoded_metadata).get(EFFECTS)
         return found if isinstance(found, str) else None
 
@@ -304,7 +305,7 @@ class Page(Sequence[T]):
         return self.items[index]
 
 
-# What makes a checksum fit a signed 64-bit column.
+# Makes a checksum fit a signed 64-bit column.
 CHECKSUM_SHIFT: Final = 1 << 63
 
 
@@ -365,7 +366,7 @@ def checked_name(
 def checked_stored_name(
     name: object, what: str = "name", longest: int = LONGEST_NAME
 ) -> str:
-    """As `checked_name`, of what a store holds: scopes may stand before it."""
+    """As `checked_name`, for names from a store, which may have scopes before them."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {kind_of(name)}")
     if not name or "\0" in name:
@@ -390,14 +391,14 @@ def checked_limit(limit: int | None) -> int | None:
 
 
 def check_cursor(cursor: object) -> None:
-    """Refuse what cannot be the cursor of a page."""
+    """Refuse a value that cannot be the cursor of a page."""
     if cursor is not None and (type(cursor) is not int or abs(cursor) > LARGEST):
         text = f"must be the cursor of a page or None, not {cursor!r}"
         raise Unstorable("cursor", text)
 
 
 def check_filter(text: object, what: str) -> None:
-    """Refuse what cannot be a name, kind or owner, or the beginning of one."""
+    """Refuse a value that cannot be a name, kind or owner, or the beginning of one."""
     if text is None:
         return
     if type(text) is not str:

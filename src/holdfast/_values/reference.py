@@ -39,7 +39,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """Where the head was before its last ``moves`` moves."""
+    """The position of the head before its last ``moves`` moves."""
 
     moves: int
 

@@ -35,7 +35,7 @@ LAST_BLOCK = (1 << 32) // BLOCK - 1
 
 
 class Rope(msgspec.Struct, frozen=True):
-    """A value in segments: which segments, and what an append needs to know.
+    """A value in segments: the segments, and the numbers that an append needs.
 
     ``chain`` is the running digest over the segments. Appended segments and segments
     that replace others take numbers from separate blocks, so that both form runs.
@@ -52,10 +52,11 @@ class Rope(msgspec.Struct, frozen=True):
 class Body(msgspec.Struct):
     """A rope in memory: the JSON text of its value, and the sizes of its segments.
 
-    ``hashes`` are the hashes of the first segments; the others have not been needed.
+    ``hashes`` are the hashes of the first segments; the others are computed when they
+    are needed.
     """
 
-    # An empty default is made anew for each, and without the call of a factory.
+    # msgspec copies an empty default for each instance, faster than a factory.
 
     text: bytearray = bytearray()
     sizes: list[int] = []
@@ -70,8 +71,9 @@ class Blocks(msgspec.Struct):
     def number(self, following: int) -> int:
         """``following`` if it is in a block, else the first number of a new block.
 
-        A new block that lies behind the old one continues its run. Otherwise its own
-        first number is left out: as a next number it would mean that none was taken.
+        A new block that lies behind the old one continues its run. Otherwise the first
+        number is skipped, because as a next number a multiple of the block size means
+        "take a new block first".
         """
         if following % BLOCK:
             return following
@@ -93,7 +95,6 @@ class Spliced(msgspec.Struct, frozen=True):
 
 
 def is_list(text: bytes) -> bool:
-    """Whether a JSON text is stored element by element."""
     return text[:1] == b"["
 
 
@@ -113,7 +114,7 @@ def append(old: Rope, body: Body | None, addition: bytes, blocks: Blocks) -> Spl
     """
     running, runs, number = old.chain, old.runs, old.next_appended
     segments: list[Segment] = []
-    # Most often what is added is one segment.
+    # An addition is most often one segment.
     is_one = old.is_list and len(addition) <= SEGMENT_SIZE
     cut = (addition,) if is_one else _cut(addition, as_list=old.is_list, fine=0)
     for data in cut:
@@ -188,7 +189,6 @@ _COMMA = ord(",")
 
 
 def _begins_with(text: bytes, other: bytearray, size: int) -> bool:
-    """Whether the first bytes of two texts are equal; copies nothing."""
     with memoryview(other) as whole, whole[:size] as beginning:
         return text.startswith(beginning)
 
@@ -261,7 +261,7 @@ class _SegmentSearch:
             self.start = at + len(part) + self.separator
 
     def _fits(self, at: int, stop: int) -> bool:
-        """Whether this part of a list begins and ends between elements."""
+        """True if this part of a list begins and ends between elements."""
         if not self.separator:
             return True
         before = at == self.start or self.text[at - 1] == _COMMA

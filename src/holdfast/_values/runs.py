@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from holdfast._values.records import Run
 
-# An empty run, which stands between the segments of a state and those of its files.
+# An empty run separates the segments of a state from those of its files.
 BEFORE_FILES = Run(1, 0)
 
 
@@ -16,7 +16,6 @@ def state_runs(runs: Sequence[Run]) -> Sequence[Run]:
 
 
 def count_segments(runs: Iterable[Run]) -> int:
-    """How many segments some runs have."""
     return sum(run.last - run.first + 1 for run in runs)
 
 

@@ -1,16 +1,16 @@
-"""The name of a scope, and what it puts before the names of what it holds."""
+"""The names of scopes, and the prefix that a scope adds to the names inside of it."""
 
 from __future__ import annotations
 
 from holdfast._values.records import LONGEST_SCOPE, SEPARATOR, checked_name
 from holdfast.errors import Unstorable, Unsupported
 
-# Besides letters and digits; none of them is written otherwise in an error's text.
+# Allowed besides letters and digits; the text of an error shows all of them unescaped.
 ALLOWED = frozenset(" ._-@:+/#")
 
 
 def scope_prefix(name: object) -> str:
-    """What stands before the names of a scope, if its own name is valid."""
+    """The prefix of the names in a scope, if its own name is valid."""
     scope = checked_name(name, "scope", LONGEST_SCOPE - len(SEPARATOR))
     if not all(letter.isalnum() or letter in ALLOWED for letter in scope):
         allowed = " ".join(sorted(ALLOWED - {" "}))
@@ -20,9 +20,9 @@ def scope_prefix(name: object) -> str:
 
 
 def refuse_scoped(thread: str) -> None:
-    """Refuse to save to a thread of a scope from outside.
+    """Refuse a save from outside of a scope to a thread inside of it.
 
-    What it would begin, a fork or an owner, would belong to no one in the scope.
+    A fork or an owner that such a save sets would not belong to the scope.
     """
     if SEPARATOR in thread:
         scope, _, name = thread.partition(SEPARATOR)

@@ -1,7 +1,8 @@
-"""What the files of a list need: their contents, and the segments that hold these.
+"""The contents that the files of a list need, and the segments that hold them.
 
-It is kept up as files come and go, so that a save looks at these alone. Several files
-can have one content, and two contents can share some of their segments.
+It is updated as files are added and removed, so that a save looks only at the changed
+ones. Several files can have one content, and two contents can share some of their
+segments.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ _first = itemgetter(0)
 class SegmentUse(msgspec.Struct, frozen=True):
     """The contents of some files by digest, and the segments of these in order.
 
-    ``copies`` and ``shared`` say how often a content or a segment is used beyond once.
-    ``size`` is that of all contents, each once.
+    ``copies`` and ``shared`` count the uses of a content or a segment beyond the first.
+    ``size`` is that of all contents, each counted once.
     """
 
     contents: dict[bytes, StoredFile] = {}
@@ -39,7 +40,6 @@ class SegmentUse(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, files: Iterable[StoredFile]) -> SegmentUse:
-        """That of all files of a list."""
         listed = list(files)
         contents = {stored.digest: stored for stored in listed}
         numbers = Counter(chain.from_iterable(map(_numbers, listed)))
@@ -61,9 +61,10 @@ class SegmentUse(msgspec.Struct, frozen=True):
     def changed(
         self, gone: Iterable[StoredFile], come: Iterable[StoredFile]
     ) -> SegmentUse:
-        """The same after some files have gone and others have come."""
+        """The use after some files were removed and others added."""
         change = _Change(self)
-        # In this order what only moves is not taken out in between.
+        # Insert before deleting, so that a segment that only moves never has zero
+        # users.
         for stored in come:
             change.take(stored)
         for stored in gone:
@@ -72,7 +73,7 @@ class SegmentUse(msgspec.Struct, frozen=True):
 
 
 class _Change:
-    """A use that is being changed; the one before stays as it is."""
+    """A use under construction; the original is not changed."""
 
     def __init__(self, before: SegmentUse) -> None:
         self._before = before
@@ -146,7 +147,7 @@ def as_runs(numbers: Iterable[int]) -> tuple[Run, ...]:
 
 
 def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Runs in any order, those joined that follow one another."""
+    """Runs in any order, sorted, with adjacent ones joined."""
     found: list[Run] = []
     for run in sorted(runs):
         if found and run.first <= found[-1].last + 1:
@@ -157,7 +158,6 @@ def joined(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def holds(runs: Sequence[Run], number: int) -> bool:
-    """Whether runs in order have a number."""
     place = bisect_right(runs, number, key=_first)
     return place > 0 and number <= runs[place - 1].last
 
@@ -200,5 +200,5 @@ def _gap(one: Run, other: Run) -> int:
 
 
 def _spans(runs: Sequence[Run], first: int, count: int) -> bool:
-    """Whether a run of some has these numbers."""
+    """True if one of the runs has all of these numbers."""
     return any(run.first <= first and first + count - 1 <= run.last for run in runs)

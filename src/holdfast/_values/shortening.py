@@ -1,4 +1,4 @@
-"""Texts that are too long to be shown: one way to cut them, and one sign for it."""
+"""Texts that are too long to show: one way to cut them, and one mark for the cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ELLIPSIS = "…"
 def shortened(text: str, longest: int) -> str:
     """A text of at most so many characters; if it was cut, its end is an ellipsis.
 
-    Nothing is cut within what people see as one character.
+    The cut is never inside of what people see as one character.
     """
     if len(text) <= longest:
         return text
@@ -21,7 +21,7 @@ def shortened(text: str, longest: int) -> str:
 
 
 def _continues(text: str, place: int) -> bool:
-    """Whether a position is inside what people see as one character."""
+    """True if a position is inside of what people see as one character."""
     before, here = text[place - 1], text[place]
     if ZERO_WIDTH_JOINER in (before, here):
         return True

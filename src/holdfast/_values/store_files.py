@@ -1,7 +1,7 @@
-"""How the files of a store are told from other files, without opening it.
+"""Telling the files of a store from other files, without opening them.
 
-A database has a header, and a lock file beside it while it is open; in a young one the
-header is in the log still. A folder of text has a file of a fixed name, whose first
+A database has a header, and a lock file beside it while it is open; the header of a new
+one may still be in the log. A folder of text has a file of a fixed name, whose first
 line begins as all lines do.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 
 LOCK, SHARED_MEMORY = "-lock", "-shm"
-# What stands beside a database, by the endings of the names.
+# Endings of the files that stand beside a database.
 COMPANIONS = ("-wal", SHARED_MEMORY, "-journal", LOCK)
-# Of a lock file: its records, and behind them sometimes a notice.
+# Sizes of a lock file: its records, sometimes followed by a notice.
 LOCK_SIZES = frozenset({128, 148})
-# What every store has that is a folder of text.
+# Every store in a folder of text has this file.
 STORE_OF_FILES = "store.jsonl"
-# The bytes that are enough to tell.
+# So many bytes of a file are enough to recognize it.
 HEADER = 100
-# The size of a database is a multiple of that.
+# The size of a database is a multiple of this.
 SMALLEST_PAGE = 512
 
 _MAGIC, _OURS, _ID_AT = b"SQLite format 3\0", b"HOLD", 68
@@ -26,13 +26,13 @@ _LINE = re.compile(rb'\{"bytes":[0-9]+,"check":"[0-9a-f]{16}","after":"')
 
 
 def is_database(header: bytes, *, has_lock: bool) -> bool:
-    """Whether a file that begins so is a database of ours."""
+    """True if a file with this header is a database of ours."""
     application = header[_ID_AT : _ID_AT + len(_OURS)]
-    # A young store that is open, or was killed, has its header in the log still.
+    # The header of a new store that is open, or was killed, is still in the log.
     is_young = application == bytes(len(_OURS)) and has_lock
     return header.startswith(_MAGIC) and (application == _OURS or is_young)
 
 
 def is_lines(start: bytes) -> bool:
-    """Whether a file that begins so is one of a folder of text."""
+    """True if a file with this beginning belongs to a folder of text."""
     return _LINE.match(start) is not None

@@ -12,9 +12,10 @@ from holdfast._values.file_chunks import SMALLEST
 from holdfast._values.files import HIGHEST_MODE, FileEntry
 from holdfast._values.rope import chain_of
 
-# A save takes no more new bytes, so that no file has more.
+# A save takes no more new bytes, so that no file is larger.
 LARGEST_FILE = 1 << 30
-# All segments of the files of a list: many files can have the same.
+# The most segments of all files of a list, counted for each file: many files can share
+# them.
 MOST_NUMBERS = 1 << 24
 
 
@@ -56,14 +57,14 @@ class StoredFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return [n for first, count in pairs for n in range(first, first + count)]
 
     def has(self, hashes: Sequence[bytes]) -> bool:
-        """Whether segments with these hashes are its content."""
+        """True if the segments with these hashes are its content."""
         if len(hashes) == 1:
             return hashes[0] == self.digest
         return chain_of(hashes) == self.chain if hashes else not self.size
 
 
 def wrong_runs(files: Iterable[StoredFile]) -> str | None:
-    """Why files cannot be in the segments that they name, ``None`` if they can.
+    """The problem of files with the segments that they name, ``None`` if there is none.
 
     A forged list can name a segment so often that no memory holds it.
     """

@@ -1,4 +1,4 @@
-"""Typed objects as mappings of their fields, and back as the type that is asked for.
+"""Typed objects as mappings of their fields, and back as a requested type.
 
 Dataclasses, msgspec structs and pydantic models. They are told apart by attributes, so
 that no optional library has to be imported.
@@ -20,12 +20,12 @@ from holdfast.errors import FormatMismatch, Unstorable
 
 T = TypeVar("T")
 _Value: TypeAlias = Any
-# How much of a value an error shows.
+# So many characters of a value are shown in an error.
 LONGEST = 40
 
 
 def is_typed(kind: type) -> bool:
-    """Whether the instances of a class are stored as a mapping of their fields."""
+    """True if the instances of a class are stored as a mapping of their fields."""
     return (
         hasattr(kind, "__dataclass_fields__")
         or hasattr(kind, "__struct_config__")
@@ -110,7 +110,7 @@ def _fields(value: _Value) -> object:
 
 
 def _fields_of_model(value: _Value) -> object:
-    """Every field, whatever `model_dump` would leave out or replace."""
+    """Every field, also those that `model_dump` would leave out or replace."""
     kind = _kind(value)
     if getattr(kind, "__pydantic_root_model__", False):
         return value.root
@@ -119,7 +119,7 @@ def _fields_of_model(value: _Value) -> object:
 
 
 def _fields_of_struct(value: _Value) -> object:
-    """As msgspec encodes it: under the encoded names, with a tag if it has one."""
+    """The mapping that msgspec encodes: encoded names, and a tag if it has one."""
     kind = _kind(value)
     config = kind.__struct_config__
     values = [getattr(value, name) for name in kind.__struct_fields__]
@@ -134,14 +134,14 @@ def _fields_of_struct(value: _Value) -> object:
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """Where two values differ, as the rest of a path, and how."""
+    """A place where two values differ, as the rest of a path, and how."""
 
     where: str
     how: str
 
 
 def check(value: object, stored: object, path: str) -> None:
-    """Refuse a typed object that its plain values do not bring back equal."""
+    """Refuse a typed object if its plain values do not give back an equal one."""
     name = type(value).__name__
     try:
         found = _difference(value, convert(stored, type(value)))
@@ -167,7 +167,7 @@ def check_key(key: _Value, path: str) -> None:
 
 
 def _difference(a: _Value, b: _Value) -> Difference | None:
-    """What differs between two values, types included; ``None`` if they are equal."""
+    """The difference between two values, types included; ``None`` if they are equal."""
     if a is b:
         return None
     kind, other = _kind(a), _kind(b)

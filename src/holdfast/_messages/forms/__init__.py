@@ -1,9 +1,9 @@
-"""Messages in the form of a framework, as the readers of transcripts know messages.
+"""Messages of frameworks, translated for readers of transcripts.
 
-Each module here knows one framework: ``read`` gives a message of that framework as a
-message of Anthropic's form (a role, and blocks of text, ``thinking``, ``tool_use`` and
-``tool_result``), and ``None`` for every other message. What is stored stays as the
-framework made it; this is for those who read it: views, search, the list of calls.
+Each module here knows one framework: ``read`` gives a message of that framework in
+Anthropic's form (a role, and blocks of text, ``thinking``, ``tool_use`` and
+``tool_result``), and ``None`` for every other message. The stored message stays as the
+framework made it; only readers use the translation: views, search, the list of calls.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _forms() -> tuple[Form, ...]:
 
 
 def _is_plain(fields: Mapping[str, object]) -> bool:
-    """Whether no form can read a message, as most messages; searches ask for all."""
+    """True if no form can read a message, as for most; searches ask for each."""
     content = fields.get("content")
     if isinstance(content, list) and content:
         first = fields_of(cast("list[object]", content)[0])

@@ -12,7 +12,7 @@ Fields = Mapping[str, object]
 def read(fields: Fields) -> Fields | None:
     """A message in Anthropic's form, ``None`` if nothing in it is AG-UI's own.
 
-    Texts have the form of the others, also those of ``reasoning``.
+    Plain texts, also those of ``reasoning``, need no translation.
     """
     answered = fields.get("toolCallId")
     if fields.get("role") == "tool" and isinstance(answered, str):

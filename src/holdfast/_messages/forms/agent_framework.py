@@ -13,13 +13,13 @@ import orjson
 from holdfast._messages.loose import fields_of, parts_of
 
 Fields = Mapping[str, object]
-# What was given to the workflow comes from the inside of its first executor.
+# The input of a workflow has this before the name of its first executor.
 _INPUT = "internal:"
 _BOOKKEEPING = frozenset({"__type__"})
 
 
 def read(fields: Fields) -> Fields | None:
-    """A message in Anthropic's form, ``None`` if it is none of this framework."""
+    """A message in Anthropic's form, ``None`` for a message of another framework."""
     role, source = fields.get("role"), fields.get("source_id")
     if isinstance(role, str) and isinstance(fields.get("contents"), list):
         shown = "user" if role == "tool" else role

@@ -87,7 +87,7 @@ def _error(fields: Fields) -> Iterator[Fields]:
 
 
 def _actions(actions: Fields) -> Iterator[Fields]:
-    """What an event without a content does, in words."""
+    """The actions of an event without a content, in words."""
     compaction = fields_of(actions.get("compaction"))
     summary = fields_of(compaction.get("compacted_content"))
     yield from _blocks(parts_of(summary.get("parts")))
@@ -102,7 +102,7 @@ def _actions(actions: Fields) -> Iterator[Fields]:
 
 
 def _text(response: object) -> str:
-    """A result as text; tools that give no mapping have theirs under ``result``."""
+    """A result as text; ADK keeps one that is no mapping under ``result``."""
     fields = fields_of(response)
     if len(fields) == 1 and "result" in fields:
         response = fields["result"]

@@ -80,7 +80,7 @@ def _json(value: object) -> str:
 
 
 def _retry(part: Mapping[str, object]) -> list[Block]:
-    """Why the model has to try again: its call was refused, or what it said."""
+    """The reason why the model has to try again, as a result or as a text."""
     return _result(part) if part.get("tool_name") else _said(part)
 
 

@@ -1,4 +1,4 @@
-"""Messages of Strands Agents, which are those of Bedrock's Converse API.
+"""Messages of Strands Agents, which has those of Bedrock's Converse API.
 
 A block has no type; its only key says what it is: ``{"toolUse": {...}}``.
 """
