@@ -40,7 +40,7 @@ LAYERS = (
         "views",
         "workspace",
     },
-    {"faults", "tools", "adapters", "http"},
+    {"faults", "tools", "adapters", "_http"},
     {"mcp", "viewer", "selftest"},
     {"cli"},
 )

@@ -422,8 +422,8 @@ class Unlocked(Target):
         folder = os.path.join(self.folder, "customized")
         os.mkdir(folder)
         with open(os.path.join(folder, "sitecustomize.py"), "w") as file:
-            file.write("from holdfast.http import check\n")
-            file.write("check.RequestCheck._refusal = lambda *_: None\n")
+            file.write("from holdfast import _http\n")
+            file.write("_http.RequestCheck._refusal = lambda *_: None\n")
         paths = [folder, *filter(None, [os.environ.get("PYTHONPATH")])]
         os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         return super().url(name)

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import uvicorn
 
 import holdfast
-from holdfast.http.listening import SignalFreeServer, bound
+from holdfast._http import SignalFreeServer, bound
 from holdfast.viewer import ViewerOptions, app
 
 TOKEN = "a-token-for-the-tests-of-the-viewer"

@@ -10,16 +10,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from holdfast._api.store import AsyncStore
+from holdfast._http import RequestCheck, bound, bracketed, serve
 from holdfast.adapters.mcp_events import HoldfastEventStore
 from holdfast.errors import Unstorable
-from holdfast.http.check import RequestCheck, bracketed
-from holdfast.http.listening import bound, serve
 from holdfast.mcp._server import make_server
 
 PATH = "/mcp"
 # The beginning of the names of the streams that hold the events of sessions.
 EVENTS = "holdfast-mcp"
-LEAST_TOKEN = 16
 # A request may save a whole agent.
 LARGEST_BODY = 64 << 20
 NOT_RESUMABLE = (
@@ -56,9 +54,6 @@ def http_app(
     on as before. With ``resumable`` it keeps sessions instead, whose events are in the
     store: a client that loses its connection resumes and misses nothing.
     """
-    if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
-        text = f"must be {LEAST_TOKEN} or more printable characters of ASCII"
-        raise Unstorable("token", text)
     if resumable and read_only:
         text = "stores events, and nothing may be stored; leave one of both out"
         raise Unstorable("resumable", text)

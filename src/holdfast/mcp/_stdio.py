@@ -13,7 +13,7 @@ import anyio
 from mcp.server.stdio import stdio_server
 
 from holdfast._api.store import AsyncStore
-from holdfast.http.shutdown import stopping
+from holdfast._http import stopping
 from holdfast.mcp._server import make_server
 
 STDIN = 0

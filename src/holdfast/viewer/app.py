@@ -15,8 +15,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from holdfast._api.store import AsyncStore
+from holdfast._http import RequestCheck
 from holdfast.errors import Unstorable
-from holdfast.http.check import RequestCheck
 from holdfast.viewer.condition import StoreFile, without_key
 from holdfast.viewer.export import export_html
 from holdfast.viewer.failures import Endpoint, told, unknown
@@ -28,7 +28,6 @@ from holdfast.viewer.reading import READINGS, Reading, answer, query_of
 from holdfast.viewer.steering import STEERINGS, Steering, body_of
 from holdfast.views.showing import Redact, Showing
 
-LEAST_TOKEN = 16
 PATH = API + "1/"
 
 
@@ -53,15 +52,11 @@ class ViewerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 def app(store: AsyncStore, options: ViewerOptions) -> ASGIApp:
     """An application that shows a store to browsers with the token."""
-    token = options.token
-    if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
-        text = f"must be {LEAST_TOKEN} or more printable characters of ASCII"
-        raise Unstorable("token", text)
     viewer = Viewer(store, options)
     base = as_base(options.prefix)
     checked = RequestCheck(
         AllowedRequests(viewer.application()),
-        token=token,
+        token=options.token,
         hosts=options.hosts,
         origins=options.origins,
         public=lambda path: not path.startswith(API),

@@ -1,6 +1,6 @@
 """The headers of every response, and what a request must be besides allowed.
 
-`holdfast.http.check` looks at Host, Origin and token. Here the browser's own words
+`holdfast._http` looks at Host, Origin and token. Here the browser's own words
 about a request count, the type of a body and its size.
 """
 
@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.http.check import only
+from holdfast._http import only
 from holdfast.views.documents import as_json
 
 API = "/api/"

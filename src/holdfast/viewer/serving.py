@@ -8,8 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast._api.store import AsyncStore
-from holdfast.http.check import bracketed
-from holdfast.http.listening import bound, bound_to_file, serve
+from holdfast._http import bound, bound_to_file, bracketed, serve
 from holdfast.viewer.app import ViewerOptions, app
 from holdfast.viewer.prefix import as_base
 

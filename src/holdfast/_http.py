@@ -1,8 +1,11 @@
-"""The check of every HTTP request: its Host, its Origin and its token.
+"""What our servers share over HTTP: the check of requests, listening and stopping.
 
-A web page in a browser on this machine can reach a server on loopback. Such a request
-has a ``Host`` that is the page's own name (DNS rebinding), or an ``Origin`` that is not
-this server.
+Neither the viewer's nor the MCP server's, since each needs an extra that the other does
+not: Jinja, and the SDK of the protocol.
+
+Every request is checked: its Host, its Origin and its token. A web page in a browser on
+this machine can reach a server on loopback. Such a request has a ``Host`` that is the
+page's own name (DNS rebinding), or an ``Origin`` that is not this server.
 
 The MCP SDK's `TransportSecuritySettings` would check less: only the path of the
 protocol, host names in one case, and origins from a fixed list, so that a page on any
@@ -12,15 +15,26 @@ port of localhost would pass. It cannot express "any IP address", which
 
 from __future__ import annotations
 
+import contextlib
 import hmac
-from collections.abc import Callable, Collection, Mapping
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Collection, Generator, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from types import FrameType
 from typing import TypeAlias
 
+import uvicorn
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from holdfast.errors import HoldfastError, Unstorable
+
+LEAST_TOKEN = 16
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 ALL_INTERFACES = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - only compared
 
@@ -40,6 +54,11 @@ NO_STORE = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 # Makes the answer to a refused request, of its status, a text and headers.
 Refuse: TypeAlias = Callable[[int, str, Mapping[str, str]], Response]
 
+# Seconds that requests in progress get when the server has to stop.
+GRACE = 2
+LOG = logging.getLogger("uvicorn.error")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 class RequestCheck:
     """An application that passes only allowed requests on to another one.
@@ -50,6 +69,8 @@ class RequestCheck:
     or proxy is named with its port: ``localhost:9000``. ``origins`` are those of web
     pages that may use the server besides its own. Paths that are ``public`` need no
     token. ``refuse`` makes the answers to other requests.
+
+    Raises `Unstorable` if the token is short, or cannot stand in a header.
     """
 
     def __init__(
@@ -62,6 +83,9 @@ class RequestCheck:
         public: Callable[[str], bool] = lambda _path: False,
         refuse: Refuse | None = None,
     ) -> None:
+        if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
+            text = f"must be {LEAST_TOKEN} or more printable characters of ASCII"
+            raise Unstorable("token", text)
         self._app, self._token = app, token.encode()
         self._hosts = LOOPBACK.union(*map(_as_clients_write, hosts))
         self._origins = frozenset(origin.lower() for origin in origins)
@@ -153,3 +177,125 @@ def only(headers: Headers, name: str) -> str | None:
 def plain_refusal(status: int, text: str, headers: Mapping[str, str]) -> Response:
     """A refusal for a program."""
     return PlainTextResponse(text, status, {**NO_STORE, **headers})
+
+
+# --- listening and stopping -----------------------------------------------------------
+
+
+async def serve(
+    app: ASGIApp, listener: socket.socket, ready: Callable[[], None] | None = None
+) -> int | None:
+    """Serve an application until a signal comes; gives the signal, if one came."""
+    server = SignalFreeServer(
+        uvicorn.Config(
+            app,
+            lifespan="on",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=GRACE,
+        )
+    )
+    with stopping(server.end) as signals:
+        if ready is not None:
+            ready()
+        await server.serve(sockets=[listener])
+    return signals[0] if signals else None
+
+
+class SignalFreeServer(uvicorn.Server):
+    """A server without signal handlers: uvicorn's would exit with the store open."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    def end(self) -> None:
+        """Stop when the requests in progress are done, or after `GRACE`."""
+        self.should_exit = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # uvicorn would log every connection that it closes here as an error.
+        level = LOG.level
+        LOG.setLevel(logging.CRITICAL)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            LOG.setLevel(level)
+
+
+@contextlib.contextmanager
+def bound(host: str, port: int) -> Generator[socket.socket]:
+    """A socket that listens before its address is announced to clients."""
+    try:
+        listener = _listener(host, port)
+    except (OSError, OverflowError) as error:
+        text = f"cannot listen on {bracketed(host)}:{port}: {error}; choose another"
+        raise HoldfastError(text, code="cannot_listen") from error
+    with listener:
+        yield listener
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+    )
+    # asyncio switches Nagle's delay off only if the protocol is given here.
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen()
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+@contextlib.contextmanager
+def bound_to_file(path: str) -> Generator[socket.socket]:
+    """A Unix socket that only this user can reach; its file is removed at the end."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        listener.bind(path)
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        text = f"cannot listen on {path}: {error}; choose another"
+        raise HoldfastError(text, code="cannot_listen") from error
+    finally:
+        os.umask(before)
+    try:
+        with listener:
+            yield listener
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+@contextlib.contextmanager
+def stopping(stop: Callable[[], None]) -> Generator[list[int]]:
+    """Call ``stop`` at the first signal; gives the list of signals that came.
+
+    A second signal has its usual effect, so that the user can end a slow stop.
+    """
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        del frame
+        came.append(number)
+        for known, usual in before.items():
+            signal.signal(known, usual)
+        stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield came  # only the main thread can receive signals
+        return
+    before = {number: signal.signal(number, note) for number in SIGNALS}
+    try:
+        yield came
+    finally:
+        for known, usual in before.items():
+            signal.signal(known, usual)

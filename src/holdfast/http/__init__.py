@@ -1,1 +1,0 @@
-"""What the servers of Holdfast share: the check of requests, listening, stopping."""
