@@ -15,11 +15,14 @@ from support.folders import TESTS
 
 sys.path.insert(0, str(TESTS / "viewer"))
 
-from chromium import chromium
+from chromium import FOUND, chromium
 from viewer_server import Served, served
 from windows import options, scrubber_says, selected
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [
+    pytest.mark.skipif(FOUND is None, reason="there is no Chromium"),
+    pytest.mark.timeout(600),
+]
 
 STEPS = 100_000
 FORKS = 1_000

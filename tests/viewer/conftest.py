@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from chromium import chromium
+from chromium import FOUND, chromium
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from story import MORNING, open_story
 from viewer_server import Served, served
@@ -19,6 +19,12 @@ from holdfast.testing import FakeClock
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 LATER = MORNING + 30 * 60 * 1_000_000
+
+
+def pytest_runtest_setup(item: pytest.Function) -> None:
+    """Skip here, not in a fixture: then pytest reports all tests in one line."""
+    if FOUND is None and "browser" in item.fixturenames:
+        pytest.skip("there is no Chromium: apt-get install chromium")
 
 
 @pytest.fixture(scope="module")
