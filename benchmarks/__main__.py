@@ -3,7 +3,11 @@
 import sys
 from importlib import import_module
 
-PROGRAMS = {"contest": "benchmarks.contest.main", "volume": "benchmarks.volume"}
+PROGRAMS = {
+    "contest": "benchmarks.contest.main",
+    "turns": "benchmarks.turns",
+    "volume": "benchmarks.volume",
+}
 
 if __name__ == "__main__":
     name = sys.argv[1] if sys.argv[1:2] and sys.argv[1] in PROGRAMS else ""
