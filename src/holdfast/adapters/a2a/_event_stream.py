@@ -21,9 +21,9 @@ PATIENCE = 30.0
 class HoldfastTaskEventStream(TaskEventStream):
     """Delivers the events of tasks to all replicas that share a store.
 
-    Every subscriber gets every event once, in one order and without a gap. An event
-    that a `HoldfastVersionedTaskStore` saved with its task is not stored again when it
-    is published. ``store`` is as for that one.
+    Every subscriber gets every event once, in order and without a gap. An event that a
+    `HoldfastVersionedTaskStore` saved with its task is not stored again when it is
+    published. ``store`` is the same argument as there.
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:

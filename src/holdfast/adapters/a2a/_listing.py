@@ -25,7 +25,7 @@ SortKey = tuple[bool, int, str]
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """What a listing has to know of a task."""
+    """The fields of a task that a listing needs."""
 
     key: SortKey
     task: dict[str, Any]
@@ -38,7 +38,7 @@ class Listed(msgspec.Struct, frozen=True):
         return self.key[2]
 
     def is_wanted(self, params: ListTasksRequest) -> bool:
-        """Whether a request asks for it."""
+        """True if a request asks for this task."""
         context = self.task.get("contextId", "")
         state = self.task.get("status", {}).get("state")
         after = 0
@@ -66,7 +66,7 @@ async def listed(context: Context, heads: Sequence[Checkpoint]) -> list[Listed]:
 async def page_of(
     tasks: Tasks, owner: str, params: ListTasksRequest
 ) -> ListTasksResponse:
-    """One page of an owner's tasks, the one whose status changed last first."""
+    """One page of an owner's tasks, the latest change of status first."""
     threads = await tasks.store.threads(kind=KIND, prefix=tasks_of(owner), limit=None)
     heads = [thread.head for thread in threads if thread.head is not None]
     found = await tasks.store.runner.run(listed, heads)

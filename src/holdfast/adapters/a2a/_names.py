@@ -1,4 +1,4 @@
-"""The names of threads and streams; no two ids have the same."""
+"""The names of threads and streams; different ids give different names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ PUSH_KIND = "push"
 
 
 def quoted(text: str) -> str:
-    """Any text without slashes, such as is part of a name."""
+    """A text without slashes for use in a name; different texts stay different."""
     return quote(text, safe=" :@")
 
 
 def tasks_of(owner: str) -> str:
-    """What the names of an owner's tasks begin with."""
+    """The prefix of the names of an owner's tasks."""
     return f"a2a:{quoted(owner)}/"
 
 

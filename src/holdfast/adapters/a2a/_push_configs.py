@@ -1,4 +1,4 @@
-"""Where to send push notifications about tasks."""
+"""The addresses that receive push notifications about tasks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from holdfast.operations.stores import StoreOrAddress, UsedStore, settled
 
 
 class HoldfastPushNotificationConfigStore(PushNotificationConfigStore):
-    """The push notification configs of tasks, each of the owner who registered it.
+    """The push notification configs of tasks; the registering caller owns a config.
 
-    They hold the tokens of their receivers; open the store with a key to have them
-    encrypted. The arguments are those of `HoldfastTaskStore`.
+    The configs hold the tokens of their receivers; open the store with a key to encrypt
+    them. The arguments are those of `HoldfastTaskStore`.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class HoldfastPushNotificationConfigStore(PushNotificationConfigStore):
     async def get_info_for_dispatch(
         self, task_id: str
     ) -> list[TaskPushNotificationConfig]:
-        """The configs of a task, of all who registered some."""
+        """The configs of a task, of all owners."""
         return [_config(config) for config in (await self._stored(task_id)).values()]
 
     async def delete_info(
@@ -86,7 +86,8 @@ class HoldfastPushNotificationConfigStore(PushNotificationConfigStore):
 
     def _thread(self, task_id: str, owner: str = "") -> AsyncThread:
         store = self._used.awaited
-        # Of the first who registers one, so that erasing an owner erases it.
+        # The first owner with a config owns the thread, so that erasing the owner
+        # erases it.
         name = push_thread(task_id)
         return store.thread(name, kind=PUSH_KIND, owner=owner or None)
 
@@ -99,7 +100,7 @@ class HoldfastPushNotificationConfigStore(PushNotificationConfigStore):
 
 
 async def _put(thread: AsyncThread, values: dict[str, Any]) -> None:
-    """Set values; a thread that was deleted with its task begins again."""
+    """Set values; a thread that was deleted with its task is created again."""
     try:
         await thread.amend(values=values)
     except Conflict as conflict:

@@ -46,7 +46,7 @@ def state_of(task: Task, version: int) -> State:
 
 
 def task_of(state: State) -> Task:
-    """The task that a state was made of."""
+    """The task of a state."""
     stored, messages = dict(state["task"]), state["messages"]
     history, artifacts = state["counts"]
     if history:
@@ -59,7 +59,7 @@ def task_of(state: State) -> Task:
 
 
 def step_of(task: Task) -> str:
-    """What a log calls the checkpoint of a task, such as ``input_required``."""
+    """The kind of a task's checkpoint in a log, such as ``input_required``."""
     try:
         name = TaskState.Name(task.status.state)
     except ValueError:  # of a later version of the protocol
@@ -68,7 +68,7 @@ def step_of(task: Task) -> str:
 
 
 def sort_key(task: Task) -> tuple[bool, int, str]:
-    """What tasks are listed by, from the greatest on: time of the status, and id."""
+    """The key that tasks are sorted by, greatest first: time of the status, and id."""
     has_time = task.HasField("status") and task.status.HasField("timestamp")
     return has_time, task.status.timestamp.ToNanoseconds() if has_time else 0, task.id
 
@@ -86,10 +86,10 @@ def event_of(stored: State) -> Event:
 
 
 def event_key(event: Event, version: int | str | None) -> str | None:
-    """A key for an event; one that a store has saved is published with the same."""
+    """The key of an event; an event saved with its task is published under the same."""
     if version is None:
         return None
     if not isinstance(event, ChatMessage):
         return str(version)
-    # A message changes no task, so that it has the version of the event before it.
+    # A message does not change the task, so it has the version of the event before it.
     return f"{version}:{sha256(event.message_id.encode()).hexdigest()}"

@@ -64,7 +64,7 @@ class HoldfastTaskStore(TaskStore):
     async def list(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
-        """A page of the caller's tasks, the one whose status changed last first."""
+        """A page of the caller's tasks, the latest change of status first."""
         return await page_of(self._tasks, self._owner(context), params)
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:
@@ -110,7 +110,7 @@ class HoldfastVersionedTaskStore(VersionedTaskStore):
         prev_version: TaskVersion,
         context: ServerCallContext,
     ) -> TaskVersion:
-        """Save a task with its event; gives its version.
+        """Save a task with its eventand return its version.
 
         `ConcurrentTaskModificationError` if ``prev_version`` is not the stored one. A
         cancellation needs no version, and is refused if the task has ended.
@@ -146,7 +146,7 @@ class HoldfastVersionedTaskStore(VersionedTaskStore):
     async def list(
         self, params: ListTasksRequest, context: ServerCallContext
     ) -> ListTasksResponse:
-        """A page of the caller's tasks, the one whose status changed last first."""
+        """A page of the caller's tasks, the latest change of status first."""
         return await page_of(self._tasks, self._owner(context), params)
 
     async def delete(self, task_id: str, context: ServerCallContext) -> None:

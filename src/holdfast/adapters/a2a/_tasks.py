@@ -1,4 +1,4 @@
-"""Tasks as threads: what both task stores are made of."""
+"""Tasks as threads: the base of both task stores."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FoundTask(NamedTuple):
 
 
 class StoredHead(NamedTuple):
-    """The checkpoint that has a task, its version, and whether the task has ended."""
+    """The checkpoint with a task, the task's version, and whether it has ended."""
 
     head: Checkpoint
     version: int
@@ -85,12 +85,12 @@ class Tasks:
     async def put(
         self, owner: str, task: Task, event: Event | None, found: StoredHead | None
     ) -> int:
-        """Save a task over what was found, with its event; gives its version.
+        """Save a task on top of the found one, with its event, and return its version.
 
         `ConcurrentTaskModificationError` if another writer was faster.
         """
-        # Greater than every version before it, those that a rewind took back included:
-        # subscribers have seen their events.
+        # Use a greater version than all before it, also than those that a rewind took
+        # back: subscribers have seen their events.
         now = self.store.runner.context.clock()
         version = max(found.version + 1, now) if found else max(now, 1)
         thread = self.thread(owner, task.id)
@@ -102,8 +102,8 @@ class Tasks:
                     expect=found.head if found else None,
                 )
                 if event is not None:
-                    # A task that was deleted begins with new events, and so does one
-                    # whose events a retention has removed.
+                    # The events of a task begin again if the task was deleted, or if a
+                    # retention removed its events.
                     stream = changes.stream(
                         event_stream(task.id), owner=owner or None, anew=True
                     )

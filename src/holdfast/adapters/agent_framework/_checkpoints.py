@@ -31,7 +31,7 @@ class HoldfastCheckpointStorage:
     ``store`` is an address, which is opened with the options of `holdfast.open`, or a
     `Store` or `AsyncStore`. ``scope`` keeps the workflows of one tenant or user apart
     from those of all others. ``allow`` are the dataclasses, pydantic models and enums
-    that messages and states have; those of their fields are allowed with them.
+    that messages and states have; the classes of their fields are allowed with them.
 
     A run is a thread. A run that is resumed from a checkpoint in its middle, or by two
     workers at once, goes on in a fork: no checkpoint is replaced.
@@ -55,11 +55,11 @@ class HoldfastCheckpointStorage:
     # --- the protocol -----------------------------------------------------------------
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        """Store a checkpoint, durable when this returns; its id is returned.
+        """Store a checkpoint, durable when this returns, and return its id.
 
         `Unstorable` names the path and the class of an object that is not allowed.
-        The same checkpoint again changes nothing, another one of the same id is
-        refused: checkpoints are never replaced.
+        Saving the same checkpoint again changes nothing; a different one with the same
+        id is refused, because checkpoints are never replaced.
         """
         values: Any = self._types.plain(values_of(checkpoint), "checkpoint")
         await settled(self._save(checkpoint, values))
@@ -77,7 +77,7 @@ class HoldfastCheckpointStorage:
         return [await self._load(found) for found in await self._all(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
-        """The ids of all checkpoints of a workflow, likewise; no state is read."""
+        """The ids of all checkpoints of a workflow, in that order; reads no state."""
         return [found.id for found in await self._all(workflow_name)]
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
@@ -89,7 +89,7 @@ class HoldfastCheckpointStorage:
         return None
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Delete a checkpoint; the ones after it stay. ``False`` if there is none."""
+        """Delete a checkpoint and keep its descendants. ``False`` if there is none."""
         found = await self._find(checkpoint_id)
         if found is None:
             return False
@@ -161,7 +161,7 @@ class HoldfastCheckpointStorage:
 
 
 async def _unless_moved(saving: Coroutine[Any, Any, None]) -> bool:
-    """Save on top of a run; false if it has gone on from the previous checkpoint."""
+    """Save on top of a run; False if the run has moved past the previous checkpoint."""
     try:
         await saving
     except Conflict as conflict:

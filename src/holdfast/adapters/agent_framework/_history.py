@@ -26,7 +26,8 @@ class HoldfastHistoryProvider(HistoryProvider):
     other options are those of `HistoryProvider`. Providers with another ``source_id``
     have other histories.
 
-    What a run adds is one checkpoint. Two runs that add at once both have their place.
+    The messages of a run are one checkpoint. Two runs that append at once are both
+    kept.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class HoldfastHistoryProvider(HistoryProvider):
 
 
 async def _appended(thread: AsyncThread, lists: dict[str, Any]) -> None:
-    """Append to a history; one that a person or a retention deleted begins again."""
+    """Append to a history; one that a person or retention deleted is created again."""
     while True:
         try:
             await thread.amend(lists=lists)

@@ -15,7 +15,7 @@ from holdfast.operations.transcripts import fields_of
 
 KIND = "session"
 _STATE, _MESSAGES = "state", "messages"
-# Where the framework's provider in memory keeps the messages of a session.
+# The framework's in-memory provider keeps the messages of a session under this key.
 _PROVIDER = "in_memory"
 
 
@@ -23,7 +23,7 @@ class HoldfastSessionStore(SessionStore):
     """A `SessionStore`: each `set` is a checkpoint, which can be rewound.
 
     ``store`` and ``scope`` are as with `HoldfastCheckpointStorage`. Objects in the
-    state of a session are stored by what `register_state_type` knows of their classes.
+    state of a session are stored if `register_state_type` knows their classes.
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:

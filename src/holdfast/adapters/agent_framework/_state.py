@@ -17,9 +17,9 @@ Values = dict[str, Any]
 Messages = dict[str, list[WorkflowMessage]]
 
 MESSAGES, SENDERS, STATE, EXECUTORS = "messages", "senders", "state", "executors"
-# Where the framework keeps the states of executors in the state of the workflow.
+# The framework keeps the states of executors under this key of the workflow's state.
 _EXECUTOR_STATE = "_executor_state"
-# Only of a checkpoint whose previous one is not the parent that it has in the store.
+# Set only if the framework's previous checkpoint is not the parent in the store.
 PREVIOUS = "previous_checkpoint_id"
 _APART = frozenset({"messages", "state", "checkpoint_id", PREVIOUS})
 

@@ -30,7 +30,8 @@ from holdfast.operations.objects import (
     shapes,
 )
 
-# What a client keeps of its provider's objects: the framework does not store it either.
+# Objects of a provider in a client's response; the framework does not store them
+# either.
 _OF_A_RUN = frozenset({"raw_representation", "_operation_state"})
 # Dataclasses and enums of the framework; some releases do not have all of them.
 _NAMES = (
@@ -59,7 +60,7 @@ class Types(TypeTable):
         return {**_framework_shapes(), type: named}
 
     def unknown(self, value: object) -> object:
-        """A class is stored by its name, whatever its metaclass is."""
+        """The type of a value; a class is stored by its name, with any metaclass."""
         if isinstance(value, type):
             return {**self._name_of_class(value), shapes.TYPE: "type"}
         return super().unknown(value)
@@ -104,7 +105,7 @@ def _simple_classes() -> Iterator[type]:
 
 
 def _orchestration_classes() -> Iterator[type]:
-    """What group chats and the like send, if that package is installed."""
+    """The messages of group chats and the like, if that package is installed."""
     try:
         package = import_module("agent_framework_orchestrations")
     except ImportError:
@@ -131,7 +132,7 @@ _BEGINNINGS: tuple[Callable[[], Any], ...] = (
 
 
 def _object(make: Callable[[], Any]) -> Shape:
-    """The shape of a class by its attributes, without those that are empty from start.
+    """The shape of a class by its attributes, without those that are empty at creation.
 
     A new instance has all attributes of this release; the stored ones are set on it.
     """

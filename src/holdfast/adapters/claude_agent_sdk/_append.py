@@ -1,4 +1,4 @@
-"""Appending entries: each once, with the summary of the session in the same save."""
+"""Appends entries, each once; the session's summary is saved in the same checkpoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from holdfast.operations.values import HEAD, Blocks
 SUMMARY, MTIME = "summary", "mtime"
 # Kinds of checkpoints: those that add a message, and the others.
 APPEND, NOTE = "append", "bookkeeping"
-# Another writer came first, and what is there has to be looked at again.
+# Another writer was first: read the stored entries again.
 _OVERTAKEN = {"entry_taken", "head_moved", "thread_deleted", "thread_missing"}
 MICROSECONDS = 1000
 
@@ -62,7 +62,7 @@ async def append(context: Context, batch: Batch) -> None:
 
 
 async def _append_all(context: Context, batch: Batch) -> bool:
-    """Append, unless some entry is or may be there; reads none of the entries."""
+    """Append, unless an entry is or may be stored already; reads no entry."""
 
     def amend(before: dict[str, Any] | None) -> Amendment:
         before = before or {}
@@ -82,7 +82,7 @@ async def _append_all(context: Context, batch: Batch) -> bool:
 
 
 async def _append_missing(context: Context, batch: Batch) -> bool:
-    """Append what is not among all that is there, unless that changes meanwhile."""
+    """Append the missing entries; False if another writer changes the transcript."""
     try:
         found = await loaded(context, batch.thread, HEAD)
     except NotFound:
@@ -131,7 +131,7 @@ def _how(
     known: Container[str] = (),
     expect: Checkpoint | Unset = UNSET,
 ) -> save.Options:
-    """How to save: the ids of the entries are recorded, but for those that are."""
+    """The options of a save; records the ids that ``known`` does not have."""
     return save.options(
         start=Start(kind=batch.transcript.kind, anew=True),
         kind=APPEND if _lists(batch, 0)[MESSAGES] else NOTE,
@@ -143,7 +143,7 @@ def _how(
 def _amendment(
     context: Context, batch: Batch, before: Mapping[str, Any], data: dict[str, Any]
 ) -> Amendment:
-    """What a save of a batch changes; ``data`` is the summary then."""
+    """The changes that a save of a batch makes; ``data`` is the new summary."""
     length = before.get(LENGTH, 0)
     lists = {name: added for name, added in _lists(batch, length).items() if added}
     values: dict[str, object] = {LENGTH: length + len(lists.get(MESSAGES, ()))}
@@ -156,7 +156,7 @@ def _amendment(
 
 
 def _counted(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Some values of a state, of which others may have changed the messages."""
+    """Some values of a state; other writers may have changed its messages."""
     return {MTIME: values.get(MTIME, 0), LENGTH: len(values.get(MESSAGES, ()))}
 
 
@@ -167,7 +167,7 @@ def _lists(batch: Batch, length: int) -> dict[str, list[Any]]:
 def _folded(
     transcript: Transcript, data: dict[str, Any] | None, entries: Entries
 ) -> dict[str, Any]:
-    """The summary of a session after more entries; what it means is the SDK's."""
+    """The summary of a session after more entries; only the SDK interprets it."""
     if transcript.subpath is not None:
         return {}  # a subagent has none
     key: SessionKey = {

@@ -1,4 +1,4 @@
-"""Entries of a transcript: their ids, and which of them a transcript does not have."""
+"""Entries of a transcript: their ids, and the ones that a transcript does not have."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def key_of(entry: SessionStoreEntry) -> str | None:
     """The key of an entry in the journal, ``None`` if it has no id."""
     id_: object = entry.get("uuid")
     if not isinstance(id_, str) or not id_:
-        return None  # titles, tags and modes: a later one counts, so all are kept
+        return None  # titles, tags and modes: the last one counts, so all are kept
     return "entry:" + quote(id_, errors="surrogatepass")
 
 
 def keys_of(entries: Iterable[SessionStoreEntry]) -> Iterator[str]:
-    """The keys of those entries that have an id."""
+    """The keys of the entries that have an id."""
     return filter(None, map(key_of, entries))
 
 
 def missing(stored: Sequence[SessionStoreEntry], entries: Entries) -> Entries:
     """The entries that are not stored yet.
 
-    Those without an id are known only by their neighbours: if the entries begin as a
-    part of what is stored, that part was stored by an earlier attempt.
+    An entry without an id is known only by its neighbours: if the first entries are a
+    part of the stored list, an earlier attempt stored that part.
     """
     return _unknown(entries[_repeated(stored, entries) :], set(keys_of(stored)))
 
 
 def _repeated(stored: Sequence[SessionStoreEntry], entries: Entries) -> int:
-    """How many of the first entries stand in what is stored, one after the other."""
+    """The number of entries at the start that are stored in the same sequence."""
     places = {key_of(entry): place for place, entry in enumerate(stored)}
     for offset, key in enumerate(map(key_of, entries)):
         if key is not None and key in places:

@@ -33,9 +33,9 @@ class HoldfastSessionStore(SessionStore):
     processes can use the same store.
 
     Every batch is one checkpoint, saved as a whole or not at all, and durable when
-    `append` returns. An entry with an id that the transcript has is left out, so a
-    batch can be sent again after any failure. A caller that is cancelled waits until
-    the change is made or has failed.
+    `append` returns. An entry is left out if the transcript has its id, so a batch can
+    be sent again after any failure. A caller that is cancelled waits until the change
+    is made or has failed.
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:
@@ -104,7 +104,7 @@ class HoldfastSessionStore(SessionStore):
 
 @asynccontextmanager
 async def _retried_if_busy() -> AsyncGenerator[None]:
-    """Raise an error that the SDK retries; `Busy` is a timeout, which it does not."""
+    """Turn `Busy` into an error that the SDK retries; it does not retry timeouts."""
     try:
         yield
     except Busy as busy:

@@ -59,9 +59,9 @@ async def sessions(context: Context, project: str) -> list[ListedSession]:
 def _in_order(page: Iterable[ListedSession]) -> Iterator[ListedSession]:
     """Sessions with times in the order of their last commits, the latest first.
 
-    The SDK goes on with the session of the latest time. Where two were used in one
-    millisecond, or on machines whose clocks differ, the later commit gets the later
-    time. A larger difference stays: an import brings old sessions last.
+    The SDK goes on with the session of the latest time. If two sessions were used in
+    one millisecond, or on machines with different clocks, the later commit gets the
+    later time. A larger difference stays, because an import commits old sessions last.
     """
     latest = math.inf
     for session in page:

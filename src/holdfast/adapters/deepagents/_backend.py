@@ -1,4 +1,4 @@
-"""The backend whose files are those of a thread."""
+"""The backend over the files of a thread."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from holdfast.operations import OpenOptions
 from holdfast.operations.stores import BlockingStore, StoreOrAddress
 
 KIND = "deepagents"
-# The name of a thread, or what gives it when a file is used.
+# The name of a thread, or a function that returns it when a file is used.
 ThreadName: TypeAlias = str | Callable[[], str]
-# What the model is told, and may try again.
+# Errors that the model is told, so that it can try again.
 _TOLD = (Refused, Conflict, Busy, Unstorable)
 
 
@@ -98,14 +98,14 @@ class HoldfastBackend(BackendProtocol):
     # --- reading ----------------------------------------------------------------------
 
     def ls(self, path: str) -> LsResult:
-        """What is directly in a folder."""
+        """The files and folders directly in a folder."""
         try:
             return LsResult(entries=_search.listed(Head(self.thread), path))
         except _TOLD as error:
             return LsResult(error=str(error))
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """Some lines of a file; what is not text comes whole, as base64."""
+        """Some lines of a text file; other content comes whole, as base64."""
         try:
             head = Head(self.thread)
             [content] = head.read([plain_file(head.tree, file_path)])
@@ -197,7 +197,7 @@ class HoldfastBackend(BackendProtocol):
         return DeleteResult(path=file_path)
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Write some files in one checkpoint; those that cannot be are left out."""
+        """Write some files in one checkpoint, without those that cannot be written."""
 
         def make(_: Head, changed: ChangedTree) -> list[FileUploadResponse]:
             return [_uploaded(changed, path, content) for path, content in files]

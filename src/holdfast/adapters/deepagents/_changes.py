@@ -13,8 +13,8 @@ from holdfast.workspace import FileEntry, Tree
 
 T = TypeVar("T")
 NEW_FILE = stat.S_IFREG | 0o644
-# How often a change is made again because another writer was first. One of all that
-# try at once succeeds each time.
+# The number of attempts at a change while other writers are first. Of all writers that
+# try at once, one succeeds in each round.
 ATTEMPTS = 100
 
 
@@ -33,11 +33,11 @@ class ChangedTree:
 
     @property
     def is_changed(self) -> bool:
-        """Whether any file differs."""
+        """True if any file differs."""
         return self._entries != self._before.entries
 
     def put(self, path: bytes, content: bytes) -> None:
-        """Write a file; one that was there keeps its permissions."""
+        """Write a file; an existing file keeps its permissions."""
         before = self._entries.get(path)
         mode = before.mode if before else NEW_FILE
         digest = hashlib.sha256(content).digest()
@@ -49,7 +49,7 @@ class ChangedTree:
         del self._entries[path]
 
     def content(self, path: bytes) -> Iterator[bytes]:
-        """The content of a file that was written; the others are stored already."""
+        """The content of a written file; the other contents are stored already."""
         yield self._contents[path]
 
 
@@ -80,7 +80,7 @@ def change(
     make: Callable[[Head, ChangedTree], T],
     metadata: dict[str, object],
 ) -> T:
-    """Make a change and save it; made again if another writer was first."""
+    """Make a change and save it, again and again while other writers are first."""
     for _ in range(ATTEMPTS):
         head = Head(thread)
         changed = ChangedTree(head.tree)

@@ -18,7 +18,7 @@ from holdfast.errors import Conflict, NotFound
 from holdfast.workspace import Tree, Workspace
 
 KIND = "deepagents"
-# Of a command, in the metadata of its checkpoint.
+# The length of a command in the metadata of its checkpoint.
 MOST_SHOWN = 200
 
 
@@ -36,7 +36,7 @@ class HoldfastFolder(FilesystemBackend):
 
     After each write, edit, delete and upload the folder is saved as a checkpoint of the
     thread, with what other programs changed in it; ``workspace.restore`` brings it
-    back. What the rules of the workspace ignore is written and not saved.
+    back. Files that the rules of the workspace ignore are written, but not saved.
     """
 
     def __init__(self, thread: holdfast.Thread, workspace: Workspace) -> None:
@@ -110,7 +110,7 @@ def save(thread: holdfast.Thread, workspace: Workspace, what: str) -> None:
     except Conflict as conflict:
         if conflict.code != "file_changed":
             raise
-        # Another program changed a file meanwhile: the save looks again.
+        # Another program changed a file after the comparison: the save scans again.
         thread.extend({}, files=workspace, metadata=about)
 
 

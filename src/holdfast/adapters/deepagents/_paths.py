@@ -10,7 +10,7 @@ from deepagents.backends.utils import validate_path
 from holdfast.workspace import FileEntry, Tree
 
 ROOT = "/"
-# What a workspace keeps for itself; no checkpoint has files in it.
+# The workspace's own folder; no checkpoint has files in it.
 OWN_FOLDER = ".holdfast"
 
 
@@ -47,7 +47,7 @@ def shown_path(path: bytes) -> str:
 
 
 def is_plain(entry: FileEntry) -> bool:
-    """Whether an entry is a regular file; links are not followed."""
+    """True for a regular file; links are not followed."""
     return not entry.is_directory and not entry.is_link
 
 
@@ -78,7 +78,7 @@ def plain_file(tree: Tree, path: str) -> FileEntry:
 
 
 def writable_path(tree: Tree, path: str) -> bytes:
-    """Where a file can be written: at a new path, or over a regular file."""
+    """The path at which a file can be written: new, or that of a regular file."""
     place = stored_path(path)
     for folder in _folders(place):
         entry = tree.entries.get(folder)

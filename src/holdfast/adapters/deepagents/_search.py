@@ -31,7 +31,7 @@ from holdfast.workspace import FileEntry
 
 # How many bytes of files a search reads at a time.
 READ_AT_ONCE = 8 << 20
-# The file tool sends the content of these to the model as base64, whatever it is.
+# The file tool sends files with these endings to the model as base64, also texts.
 MEDIA = frozenset(
     {
         *(".png", ".jpeg", ".jpg", ".webp", ".gif", ".heic", ".heif"),
@@ -43,7 +43,7 @@ MEDIA = frozenset(
 
 
 def listed(head: Head, path: str) -> list[FileInfo]:
-    """What is directly in a folder; folders end with a slash."""
+    """The files and folders directly in a folder; folders end with a slash."""
     place = stored_path(path)
     start = len(place) + 1 if place else 0
     found: dict[str, FileInfo] = {}
@@ -64,7 +64,7 @@ def _info(entry: FileEntry) -> FileInfo:
 
 
 def matching(head: Head, pattern: str, path: str | None) -> list[FileInfo]:
-    """The regular files whose paths match a pattern."""
+    """The regular files that match a pattern with their paths."""
     return [_info(entry) for entry in _selected(head, path, pattern)]
 
 
@@ -125,7 +125,7 @@ def _texts(head: Head, entries: list[FileEntry]) -> dict[str, FileData]:
 
 
 def file_data(content: bytes) -> FileData:
-    """A content as deepagents has it: text, or base64 of what is not text."""
+    """A content in the form of deepagents: text, or base64 if it is not text."""
     try:
         return FileData(content=content.decode(), encoding="utf-8")
     except UnicodeDecodeError:
@@ -138,7 +138,7 @@ def _encoded(content: bytes) -> FileData:
 
 
 def window(content: bytes, path: str, offset: int, limit: int) -> ReadResult:
-    """Some lines of a text; all of anything else."""
+    """Some lines of a text; any other content whole."""
     if PurePosixPath(path).suffix.lower() in MEDIA:
         return ReadResult(file_data=_encoded(content))
     data = file_data(content)

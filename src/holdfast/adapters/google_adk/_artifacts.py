@@ -34,8 +34,8 @@ class HoldfastArtifactService(StoreUser, BaseArtifactService):
     """Keeps the artifacts of the Agent Development Kit in a store.
 
     ``store`` is as for `HoldfastSessionService`. Equal contents of an artifact are
-    stored once. All versions are in its newest state, so that no retention of the
-    store removes one.
+    stored once. All versions are in the newest state of the artifact, so that a
+    retention of the store removes none.
     """
 
     async def save_artifact(
@@ -68,7 +68,7 @@ class HoldfastArtifactService(StoreUser, BaseArtifactService):
         session_id: str | None = None,
         version: int | None = None,
     ) -> types.Part | None:
-        """A version, the last one without a number; ``None`` if there is none."""
+        """A version; without a number the last one. ``None`` if there is none."""
         key = ArtifactKey.of(app_name, user_id, session_id, filename)
         for _ in range(MOST_REFERENCES + 1):
             part = await self._load(key, version)

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 MESSAGES = "messages"
 _EVENTS = TypeAdapter(list[Event])
-# What the names of values that are keys of a state begin with.
+# The prefix of value names that are keys of a state.
 STATE = "state:"
 
 
@@ -27,14 +27,14 @@ def stored_event(event: Event) -> dict[str, Any]:
 
 
 def events_text(messages: object) -> bytes:
-    """Messages as the JSON that `events_of` reads."""
+    """Messages as JSON for `events_of`."""
     return to_json(messages, inf_nan_mode="constants")
 
 
 def events_of(text: bytes) -> list[Event]:
-    """The events that messages were made of.
+    """The events of messages.
 
-    From JSON: only there the model reads text as the bytes that it stands for.
+    They are read from JSON, because only then the model decodes bytes from text.
     """
     return _EVENTS.validate_json(text)
 
@@ -61,7 +61,7 @@ class Scopes(NamedTuple):
 
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
-    """A state of JSON values; what has no JSON becomes its text.
+    """A state of JSON values; a value without a JSON form becomes its text.
 
     The framework's own stores do so too, and its events warn when they are dumped.
     """
@@ -73,7 +73,7 @@ def _plain(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def state_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The state among the values of a thread, its keys with a prefix."""
+    """The state among the values of a thread, with a prefix before its keys."""
     return {
         prefix + name.removeprefix(STATE): value
         for name, value in values.items()
@@ -84,7 +84,7 @@ def state_of(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def merged(
     session: Mapping[str, Any], app: Mapping[str, Any], user: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The state that a session shows, from the values of three threads."""
+    """The state of a session: the values of three threads in one mapping."""
     return {
         **state_of(session),
         **state_of(app, State.APP_PREFIX),

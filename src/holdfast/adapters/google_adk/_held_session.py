@@ -1,4 +1,4 @@
-"""A session in the hands of the framework, which knows what it was loaded from."""
+"""A session that the framework holds, with the checkpoint it was loaded from."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from holdfast import Checkpoint
 
 
 class _Turns(asyncio.Lock):
-    """Lets appends to one object take turns; no part of what the object says."""
+    """The lock for appends to one object; not part of the object's dump."""
 
     def __deepcopy__(self, memo: object) -> _Turns:
         return _Turns()
@@ -24,14 +24,14 @@ class _Turns(asyncio.Lock):
 
 
 class HeldSession(Session):
-    """A session with the checkpoint whose state it has."""
+    """A session with the checkpoint that its state was loaded from."""
 
     _head: Checkpoint = PrivateAttr()
     _turns: _Turns = PrivateAttr(default_factory=_Turns)
 
     @property
     def turns(self) -> asyncio.Lock:
-        """Held while an event is appended, because the next one needs its head."""
+        """The lock held during an append, because the next event needs its head."""
         return self._turns
 
     @property

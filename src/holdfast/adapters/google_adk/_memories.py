@@ -36,19 +36,19 @@ FORGOTTEN = "forgotten"
 MOST_MEMORIES = 10
 MOST_MATCHES = 50
 MOST_WORDS = 16
-# Shorter words are a part of most texts.
+# Words shorter than this are in most texts.
 SHORT = 3
 
 
 class HoldfastMemoryService(StoreUser, BaseMemoryService):
-    """Keeps what the Agent Development Kit shall remember in a store.
+    """Keeps the memories of the Agent Development Kit in a store.
 
-    ``store`` is as for `HoldfastSessionService`, and may be the same. What is
-    remembered is a copy: it stays when its session is deleted or rewound.
+    ``store`` is as for `HoldfastSessionService`, and may be the same. A memory is a
+    copy: it stays when its session is deleted or rewound.
     """
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember the events of a session instead of what was remembered of it."""
+        """Remember the events of a session; they replace its earlier memories."""
         added = [_remembered(event) for event in session.events if _says(event)]
         place = (session.app_name, session.user_id, session.id)
         await settled(self._change(place, lambda _: added))
@@ -76,7 +76,7 @@ class HoldfastMemoryService(StoreUser, BaseMemoryService):
         memories: Sequence[MemoryEntry],
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Remember what the caller has written, with its own metadata or this."""
+        """Remember texts; ``custom_metadata`` is for those without their own."""
         added: list[Memory] = []
         for entry in memories:
             memory = entry.model_dump(mode="json", exclude_none=True)
@@ -95,13 +95,14 @@ class HoldfastMemoryService(StoreUser, BaseMemoryService):
     ) -> SearchMemoryResponse:
         """The ten memories of a user with the most words of a query, newest first.
 
-        A word may be a part of a longer one. A rare one counts up to twice as much,
-        and words of one or two letters only if there are no others.
+        A word also matches inside of longer ones. A rare word counts up to twice as
+        much; words of one or two letters count only if the query has no others.
         """
         words = _words(query)
         found: dict[tuple[str, int], Match] = {}
         score: dict[tuple[str, int], float] = {}
-        # First all words at once: where many memories have each, some may have all.
+        # All words at once come first: if each word has many matches, some memories may
+        # have all words.
         for text in dict.fromkeys([" ".join(words), *words] if words else []):
             matches = await self._matches(app_name, user_id, text)
             for match in matches:
@@ -114,7 +115,7 @@ class HoldfastMemoryService(StoreUser, BaseMemoryService):
     async def delete_memory(
         self, *, app_name: str, user_id: str, memory_id: str | None = None
     ) -> None:
-        """Forget a memory, for good: its session does not bring it back."""
+        """Delete a memory for good: adding its session again does not restore it."""
         session, _, id_ = (memory_id or "").partition("/")
         if id_:
             place = (app_name, user_id, unescaped(session))
@@ -133,7 +134,7 @@ class HoldfastMemoryService(StoreUser, BaseMemoryService):
         change: Callable[[list[Memory]], list[Memory]],
         forget: str | None = None,
     ) -> None:
-        """Change what is remembered of a session."""
+        """Change the memories of a session."""
         app, user, _ = place
         thread = self._store.thread(
             name_of(MEMORY, *place),
@@ -183,5 +184,5 @@ def _entry(match: Match) -> MemoryEntry:
     session = parts_of(match.thread)[-1]
     id_, author = f"{escaped(session)}/{memory['id']}", memory["author"] or None
     fields = {**memory, "id": id_, "author": author}
-    # From JSON: only there the model reads text as the bytes that it stands for.
+    # From JSON: only then the model decodes bytes from text.
     return MemoryEntry.model_validate_json(to_json(fields))

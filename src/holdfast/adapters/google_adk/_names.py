@@ -10,7 +10,7 @@ USER = "adk-user"
 ARTIFACT = "adk-artifact"
 MEMORY = "adk-memory"
 
-# Artifacts of a user have this where those of a session have its id.
+# This part of a name replaces the id of a session for artifacts of a user.
 OF_USER = "user"
 OF_SESSION = "session:"
 USER_FILE = "user:"
@@ -27,7 +27,7 @@ def unescaped(part: str) -> str:
 
 
 def name_of(kind: str, *parts: str) -> str:
-    """The name of a thread; with "" as the last part, what such names begin with."""
+    """The name of a thread; with "" as the last part, the prefix of such names."""
     return f"{kind}:{'/'.join(map(escaped, parts))}"
 
 
@@ -42,7 +42,7 @@ def session_thread(app_name: str, user_id: str, session_id: str) -> str:
 
 
 class SessionKey(NamedTuple):
-    """What identifies a session, and the threads that hold it and its scopes."""
+    """The identity of a session, and the names of its threads."""
 
     app: str
     user: str
@@ -62,7 +62,7 @@ class SessionKey(NamedTuple):
 
 
 class ArtifactKey(NamedTuple):
-    """What identifies an artifact; ``session`` is ``None`` for one of the user."""
+    """The identity of an artifact; ``session`` is ``None`` for one of the user."""
 
     app: str
     user: str
@@ -78,7 +78,7 @@ class ArtifactKey(NamedTuple):
 
     @property
     def thread(self) -> str:
-        """Its thread; without a file, what all names of its place begin with."""
+        """The name of its thread; without a file, the prefix of all in its place."""
         return name_of(ARTIFACT, self.app, self.user, self._scope, self.file)
 
     @property

@@ -1,4 +1,4 @@
-"""Lets the framework's command line find the services by ``holdfast://`` addresses."""
+"""Registers the services of ``holdfast://`` addresses with the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SCHEMES = (SCHEME, f"{SCHEME}+postgresql")
 def session_service(uri: str, **_: Any) -> HoldfastSessionService:
     """The sessions at an address such as ``holdfast://agents.db``.
 
-    Like the other two it is what ``services.yaml`` names as a class.
+    ``services.yaml`` can name this function, and the other two, as the class of a
+    service.
     """
     return HoldfastSessionService(_address(uri))
 
@@ -34,9 +35,9 @@ def memory_service(uri: str, **_: Any) -> HoldfastMemoryService:
 
 
 def register(**options: Unpack[OpenOptions]) -> None:
-    """Let ``adk web --session_service_uri holdfast://...`` use a store.
+    """Register ``holdfast://`` addresses, as in ``adk web --session_service_uri``.
 
-    Likewise for artifacts and memories. What follows the scheme is an address of
+    The same for artifacts and memories. After the scheme follows an address of
     `holdfast.open`: a path or ``dir:path``. A server has the scheme
     ``holdfast+postgresql``. The options are those of `holdfast.open`, for all
     addresses. Call it in the file ``services.py`` beside the agents.

@@ -14,7 +14,7 @@ from holdfast.errors import Conflict
 
 
 class SessionChange(msgspec.Struct, frozen=True):
-    """What to append behind ``head``, which is ``None`` for a new session."""
+    """The messages and values to save after ``head``; a new session has none."""
 
     key: SessionKey
     messages: list[dict[str, Any]]
@@ -34,7 +34,7 @@ class SessionChange(msgspec.Struct, frozen=True):
 
 async def commit(store: AsyncStore, change: SessionChange) -> Checkpoint:
     """Make a change; `Conflict` if the session does not have the expected head."""
-    # The threads of scopes that were deleted and have to begin anew.
+    # The threads of scopes that were deleted and have to be created again.
     anew: set[str] = set()
     while True:
         try:

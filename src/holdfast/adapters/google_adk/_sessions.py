@@ -34,7 +34,7 @@ from holdfast.adapters.google_adk._stored_sessions import SessionsQuery, StoredS
 from holdfast.errors import Conflict
 from holdfast.operations.stores import settled
 
-# Versions before 2.7 have no type for it and raise this one.
+# The framework raises this before 2.7, which adds a type for it.
 StaleSession: type[ValueError] = getattr(
     import_module("google.adk.errors"), "StaleSessionError", ValueError
 )
@@ -142,10 +142,11 @@ class HoldfastSessionService(StoreUser, BaseSessionService):
     # --- events -----------------------------------------------------------------------
 
     async def append_event(self, session: Session, event: Event) -> Event:
-        """Append an event and change the state as it says, all or nothing.
+        """Append an event and apply its change of the state, all or nothing.
 
-        `StaleSessionError` if the stored session is not what ``session`` was loaded
-        from: another worker appended to it, or it was rewound. Load it again then.
+        `StaleSessionError` if the stored session differs from the one that ``session``
+        was loaded from: another worker appended to it, or it was rewound. Load it again
+        then.
         """
         if event.partial:
             return event
@@ -165,7 +166,7 @@ class HoldfastSessionService(StoreUser, BaseSessionService):
             self._show(session, event, await self._append_after(head, key, event))
 
     def _show(self, session: Session, event: Event, saved: Checkpoint) -> None:
-        """Let the caller's session have an event that is stored now."""
+        """Add a stored event to the caller's session."""
         session.last_update_time = _seconds(saved)
         self._update_session_state(session, event)
         session.events.append(event)
@@ -184,9 +185,9 @@ class HoldfastSessionService(StoreUser, BaseSessionService):
             raise _stale(key) from conflict
 
     async def _known_head(self, key: SessionKey, session: Session) -> Checkpoint:
-        """The head for a session that was not loaded here, but made from JSON or so.
+        """The head for a session that was not loaded here, but made from JSON.
 
-        It is stale unless it ends with the event that the stored one ends with.
+        `StaleSessionError` unless it ends with the same event as the stored session.
         """
         thread = self._store.thread(key.thread)
         head = await thread.head
@@ -200,7 +201,7 @@ class HoldfastSessionService(StoreUser, BaseSessionService):
     async def _recent(
         self, found: StoredSession, wanted: GetSessionConfig
     ) -> list[Event]:
-        """The last events: at most so many, and none from before a time."""
+        """The last events of a session by the count and the time of a config."""
         most, since = wanted.num_recent_events, wanted.after_timestamp
         thread = self._store.thread(found.key.thread)
         count = SOME_EVENTS if most is None else most
@@ -213,7 +214,7 @@ class HoldfastSessionService(StoreUser, BaseSessionService):
 
 
 def _since(time: float | None, events: list[Event]) -> list[Event]:
-    """The events behind the last one that is from before a time."""
+    """The events after the last one that is older than a time."""
     if time is None:
         return events
     before = [n for n, event in enumerate(events) if event.timestamp < time]

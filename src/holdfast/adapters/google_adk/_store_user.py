@@ -1,4 +1,4 @@
-"""What all services have in common: the store that they use."""
+"""The base of all services: the store that they use."""
 
 from __future__ import annotations
 

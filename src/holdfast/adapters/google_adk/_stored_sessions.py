@@ -33,7 +33,7 @@ Values = dict[str, Any]
 
 
 class StoredSession(msgspec.Struct, frozen=True):
-    """A session as values of three threads; ``events`` if they were asked for."""
+    """A session as values of three threads; ``events`` if the caller asked for them."""
 
     key: SessionKey
     head: Checkpoint
@@ -44,7 +44,7 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 
 class SessionsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sessions to list; ``user`` ``None`` for those of all users."""
+    """A listing of sessions; with ``user`` ``None``, the sessions of all users."""
 
     app: str
     user: str | None = None
@@ -61,8 +61,8 @@ async def find_session(
     if found is None:
         return None
     head, values = found
-    # As text, so that the messages are gone when the events are made: to have both
-    # makes the garbage collector take as long as all the rest.
+    # The events stay text, so that the messages are freed before the events are made:
+    # with both in memory the garbage collector takes as long as all the rest.
     events = events_text(values.pop(MESSAGES, []))
     app = await shared_values(context, key.app_thread)
     user = await shared_values(context, key.user_thread)
@@ -70,7 +70,7 @@ async def find_session(
 
 
 async def shared_values(context: Context, thread: str) -> Values:
-    """What an app or a user has for all its sessions."""
+    """The values that all sessions of an app or of a user share."""
     found = await _whole(context, thread)
     return found[1] if found else {}
 
@@ -99,11 +99,11 @@ async def list_sessions(context: Context, query: SessionsQuery) -> Page[StoredSe
 async def _user_values(
     context: Context, query: SessionsQuery, listed: Iterable[SessionKey]
 ) -> dict[str, Values]:
-    """What the users of the listed sessions have, by user."""
+    """The values that the users of the listed sessions share, by user."""
     if query.limit is None and query.user is None:
         every = Threads(kind=USER, prefix=name_of(USER, query.app, ""))
         living = list(await context.backend.scan(every))
-    else:  # of a page only its users, however many the app has
+    else:  # only the users on the page, however many the app has
         threads = sorted({key.user_thread for key in listed})
         found = await context.backend.read([ThreadKey(name) for name in threads])
         living = [record for record in found if record and not record.deleted_at]
@@ -130,7 +130,7 @@ async def _beside_events(
 async def _values_of_each(
     context: Context, records: Iterable[ThreadRecord]
 ) -> list[tuple[ThreadRecord, Checkpoint, Values]]:
-    """All values but the events; small ones stand in the records themselves."""
+    """All values but the events; small ones come with the records."""
     heads = [(record, record.head) for record in records if record.head]
     opened = {head.id: OpenedCheckpoint.of(head) for _, head in heads}
     names = {name for known in opened.values() for name in known.manifest.values}

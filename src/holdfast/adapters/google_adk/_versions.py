@@ -1,4 +1,4 @@
-"""The versions of an artifact, as they stand in its thread."""
+"""The versions of an artifact, as its thread stores them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from holdfast.adapters.google_adk._names import ArtifactKey
 
 VERSIONS = "versions"
-# What the framework saves as a version when a rewind takes an artifact away.
+# The framework saves this as a version when a rewind removes an artifact.
 _REMOVED = types.Part(
     inline_data=types.Blob(mime_type="application/octet-stream", data=b"")
 )
@@ -40,7 +40,7 @@ class Content(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, part: types.Part) -> Content:
-        """A part taken apart; `InputValidationError` if it has no content."""
+        """A part as content and rest; `InputValidationError` if it has no content."""
         if part.inline_data is not None:
             shell = _fields(part, {"inline_data": {"data"}})
             return cls(shell, part.inline_data.data or b"")
@@ -53,7 +53,7 @@ class Content(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str | None:
-        """The name of the value: equal contents have the same."""
+        """The name of the value; equal contents get one name."""
         if self.value is None:
             return None
         is_text = isinstance(self.value, str)
@@ -84,8 +84,8 @@ def chosen(versions: Sequence[Version], number: int | None) -> Version | None:
 
 
 def part_of(version: Version, values: Mapping[str, Any]) -> types.Part | None:
-    """The part that was saved, ``None`` if it says that the artifact was removed."""
-    # From JSON: only there the model reads text as the bytes that it stands for.
+    """The part that was saved, ``None`` if the version marks a removal."""
+    # From JSON: only then the model decodes bytes from text.
     part = types.Part.model_validate_json(to_json(version.part))
     content = values[version.content] if version.content else None
     if isinstance(content, str):
@@ -121,7 +121,7 @@ def _mime_type(version: Version) -> str | None:
 def target_of(key: ArtifactKey, part: types.Part) -> tuple[ArtifactKey, int] | None:
     """The version that a part refers to, ``None`` if it is no reference.
 
-    `InputValidationError` if that belongs to another app, user or session.
+    `InputValidationError` if the version belongs to another app, user or session.
     """
     file = part.file_data
     if file is None or not artifact_util.is_artifact_ref(part):

@@ -17,8 +17,8 @@
 
 `HoldfastSaver` is a checkpointer, which can also import the checkpoints of LangGraph's
 own savers. `HoldfastStore` is a store for items. `once` makes a tool that is called
-once, whatever is resumed, replayed or forked.
-Needs the extra: ``pip install 'holdfast[langgraph]'``.
+once, also if a graph is resumed, replayed or forked. Needs the extra: ``pip install
+'holdfast[langgraph]'``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The journal of the calls that graphs make once, in the thread of the graph.
 
-Effects in subgraphs belong to the thread of the outermost graph too: that is what is
-rewound and forked.
+Effects in subgraphs also belong to the thread of the outermost graph, because callers
+rewind and fork that thread.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_replayable(self) -> bool:
-        """Whether a replay of the checkpoint has this very call again."""
+        """True if a replay of the checkpoint has this very call again."""
         return self.is_requested and not self.site.inner
 
     def journaled(self, checkpoint: str) -> JournaledCall:
-        """The call with its key, if it belongs to a checkpoint."""
+        """The call with its key, with ``checkpoint`` as its place."""
         site = self.site
         identity = self.tool.identity(self.name, self.arguments)
         if self.is_replayable:
@@ -104,7 +104,7 @@ class CallJournal:
         self._runner = runner
 
     def begin(self, call: Call) -> Begun:
-        """Whether a call may be made; if so, that it begins is recorded."""
+        """The permission to make a call, with its beginning recorded; or its result."""
         with call.site.run.turn:
             found = self._runner.run(_begin, call)
             if found is None:
@@ -141,7 +141,7 @@ class CallJournal:
             await asyncio.wrap_future(future)
 
     def complete(self, begun: Begun, result: object) -> None:
-        """Record what a call returned; what cannot be stored as its text."""
+        """Record the result of a call; as its text if it cannot be stored."""
         self._runner.run(_complete, self.types, begun, result)
 
     async def acomplete(self, begun: Begun, result: object) -> None:
@@ -155,7 +155,7 @@ class CallJournal:
         await self._runner.arun(_fail, begun, error)
 
     def result(self, begun: Begun) -> Any:
-        """What a call returned that was made before."""
+        """The recorded result of a call that was made before."""
         return self.types.revive(begun.permitted.result)
 
 
@@ -171,7 +171,7 @@ async def _is_saved(context: Context, site: CallSite, ns: str) -> bool:
 
 
 async def _begin(context: Context, call: Call) -> Begun | None:
-    """``None`` if a checkpoint that led to the call is not saved yet."""
+    """The permission or result; ``None`` if a checkpoint before is not saved yet."""
     site = call.site
     record = await find_thread(context, site.namespace)
     if record is not None and record.deleted_at is not None:
@@ -204,10 +204,10 @@ async def _saved(
 async def _unsaved(
     context: Context, call: Call, record: ThreadRecord | None
 ) -> tuple[JournaledCall, Line]:
-    """A call in a run that saves at its end only.
+    """The place and line of a call in a run that saves at its end only.
 
-    Its checkpoint may never exist. Its effect belongs to what the run saves at its
-    end, and is left behind if the run is killed before.
+    Its checkpoint may never exist. Its effect belongs to the checkpoint that the run
+    saves at its end, and is left behind if the run is killed before.
     """
     site, run = call.site, call.site.run
     base = record.head if record else None
@@ -260,7 +260,7 @@ async def _fail(context: Context, begun: Begun, error: Exception) -> None:
 
 
 async def consume(context: Context, namespace: Namespace, grant: str) -> bool:
-    """Use a grant of a thread up; true for the one caller that does."""
+    """Use a grant of a thread up; True for the first caller only."""
     return await grants.consume(context, namespace.name, namespace.start(), grant)
 
 
@@ -268,7 +268,7 @@ async def consume(context: Context, namespace: Namespace, grant: str) -> bool:
 
 
 async def unknown(context: Context, namespace: Namespace) -> list[Effect]:
-    """The calls of a thread and its forks that began and did not end."""
+    """The calls of a thread and its forks without a recorded end."""
     record = await find_thread(context, namespace)
     if record is None or record.deleted_at is not None:
         return []
@@ -279,7 +279,7 @@ async def unknown(context: Context, namespace: Namespace) -> list[Effect]:
 async def resolve(
     context: Context, types: Types, effect: Effect, result: object
 ) -> None:
-    """Record what a call returned that began and did not end."""
+    """Record the result of a call without a recorded end."""
     plain = types.plain(result, "result")
     await calls.complete(context, _stored(effect), effect.attempt, plain)
 

@@ -1,4 +1,4 @@
-"""Where in a graph a tool is called, read from the config of the running task."""
+"""The place in a graph where a tool is called, read from the running task's config."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BETWEEN = "|"
 class CallSite(msgspec.Struct, frozen=True, kw_only=True):
     """The task that calls a tool.
 
-    ``checkpoints`` are those at which the graphs around it are, by namespace, the
-    outermost first. ``saves_at_end`` is LangGraph's ``durability="exit"``; such a run
-    begins at the checkpoint ``asked``, if given.
+    ``checkpoints`` are the current checkpoints of the graphs around the task, by
+    namespace, the outermost first. ``saves_at_end`` is LangGraph's
+    ``durability="exit"``; such a run begins at the checkpoint ``asked``, if given.
     """
 
     namespace: Namespace
@@ -51,15 +51,14 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
         return self.task.rpartition(_BETWEEN)[2].partition(":")[0]
 
     def requests(self, call: str | None) -> bool:
-        """Whether the state of the graph has a call with an id.
+        """True if the state of the graph has a call with an id.
 
-        The id of another call was made up by the task, and will be another one when the
-        task is run again.
+        If not, the task made the id up, and makes another one when it is run again.
         """
         return call is not None and any(call == id_ for id_ in _calls(self.config))
 
     def occurrence(self, identity: str) -> int:
-        """How many calls with an identity this execution of the task made before."""
+        """The number of earlier calls with an identity in this run of the task."""
         conf = given(self.config)
         attempt = conf["__pregel_runtime"].execution_info.node_attempt
         with _counting:
@@ -77,12 +76,13 @@ class CallSite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_of(ns: str) -> str:
-    """The task that a subgraph is called by, the first or the nth time."""
+    """The task that calls a subgraph, for its first or a later call."""
     task, _, last = ns.rpartition(_BETWEEN)
     return task if last.isdecimal() else ns
 
 
-# LangGraph makes this object for each task; a retry is told apart by its attempt.
+# LangGraph makes this object for each task; the number of the attempt tells retries
+# apart.
 _counters: WeakKeyDictionary[Any, Counter[tuple[int, str]]] = WeakKeyDictionary()
 _counting = threading.Lock()
 
@@ -120,8 +120,8 @@ def _around(task: str, by_namespace: Mapping[str, str]) -> dict[str, str]:
     """The checkpoints of the graphs that a task is in, the outermost first."""
     found: dict[str, str] = {}
     for ns in sorted(by_namespace, key=len):
-        # There are more of a replayed subgraph. And a task that another task starts is
-        # at the checkpoint of that one, not in a graph of its own.
+        # A replayed subgraph has more of them. And a task that another task starts is
+        # at the checkpoint of that task, and not in a graph of its own.
         is_around = not ns or task.startswith(ns + _BETWEEN)
         if is_around and by_namespace[ns] not in found.values():
             found[ns] = by_namespace[ns]

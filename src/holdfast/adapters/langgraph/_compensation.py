@@ -1,4 +1,4 @@
-"""Undoing the effects that a replay, a rewind or an update left behind."""
+"""Undoes the effects that a replay, a rewind or an update left behind."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from holdfast.operations.effects import Finish, Run, line_of, undo
 async def compensate(
     run: Run, finish: Finish, namespace: Namespace, tools: Iterable[object]
 ) -> Compensation:
-    """Undo what was left behind, newest first, with the ``undo`` of each tool."""
+    """Undo the effects left behind, newest first, with the ``undo`` of each tool."""
     declared = {_name(tool): declaration_of(tool) for tool in tools}
     return await undo.undo_all(
         lambda: run(_to_undo, namespace),

@@ -1,4 +1,4 @@
-"""What tools say about their effects: a function, a tool over it, or one of `once`."""
+"""The declarations of tools: on a function, on a tool over it, or by `once`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRAPPED: Final = "__holdfast_once__"
 
 
 def declaration_of(tool: object) -> Declaration:
-    """What a tool, or the function under it, says about itself."""
+    """The declaration of a tool, or of the function under it."""
     wrapped: Declaration | None = getattr(tool, WRAPPED, None)
     if wrapped is not None:
         return wrapped

@@ -1,6 +1,6 @@
-"""Decodes what LangGraph's own serializer wrote, with our table of types.
+"""Decodes the data of LangGraph's own serializer, with our table of types.
 
-LangGraph imports and creates whatever type a row names. Here a row is refused if it
+LangGraph imports and creates any type that a row names. Here a row is refused if it
 names a type that is not in the table, or if it is a pickle.
 """
 
@@ -93,7 +93,7 @@ def _model(make: Any, fields: Mapping[str, Any], _method: str = "") -> Any:
     try:
         return make(**fields)
     except ValueError:
-        # The stored fields may not fit the present class.
+        # The stored fields may not fit the current class.
         if hasattr(make, "model_construct"):
             return make.model_construct(**fields)
         raise

@@ -25,7 +25,7 @@ from holdfast.operations import Context
 from holdfast.operations.graphs import KIND
 from holdfast.operations.threads import duplicate, inherited, plan_removal, removal
 
-# Whether to remove a checkpoint of a thread, unless something needs it.
+# A function that selects the checkpoints of a thread to remove, unless they are needed.
 Condemns = Callable[[ThreadRecord, Checkpoint], bool]
 
 
@@ -36,7 +36,7 @@ async def delete_thread(context: Context, thread: str) -> None:
     while True:
         root = await find_thread(context, namespace)
         found = [root] if root else []
-        # A subgraph may begin meanwhile, until its thread is deleted.
+        # A subgraph may begin during the scan, until its thread is deleted.
         found += await context.backend.scan(below)
         names = [record.id for record in found if record.deleted_at is None]
         if not names:
@@ -45,7 +45,7 @@ async def delete_thread(context: Context, thread: str) -> None:
 
 
 async def delete_for_runs(context: Context, runs: Collection[str]) -> None:
-    """Remove what runs saved, except what delta channels still need."""
+    """Remove the checkpoints of runs, except those that delta channels still need."""
 
     def is_of_runs(_thread: ThreadRecord, checkpoint: Checkpoint) -> bool:
         return checkpoint.metadata.get("run_id") in runs
@@ -128,7 +128,7 @@ async def _doomed(
     every: Sequence[Checkpoint],
     condemns: Condemns,
 ) -> list[Checkpoint]:
-    """The condemned checkpoints without those that are labelled, tagged or needed."""
+    """The condemned checkpoints without labelled, tagged and needed ones."""
     others = await context.backend.scan(Threads(family=thread.family, every=True))
     kept: set[str] = set()
     for other in others:

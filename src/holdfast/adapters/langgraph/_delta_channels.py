@@ -1,7 +1,7 @@
 """Channels whose values LangGraph computes from the writes of many checkpoints.
 
 A *delta channel* is not stored in every checkpoint. Its value is the last stored one
-plus what tasks wrote on all checkpoints since. These checkpoints must not be removed
+plus the writes of tasks on all checkpoints since. These checkpoints must not be removed
 while a later one needs them.
 """
 
@@ -36,7 +36,7 @@ from holdfast.operations.transcripts import fields_of, parts_of
 from holdfast.operations.values import has_value
 
 COUNTERS = "counters_since_delta_snapshot"
-# So many ancestors are read at once: if LangGraph did not count them, and at most.
+# The ancestors to read at once: if LangGraph did not count them, and at most.
 PAGE, MOST = 50, 1000
 _NONE: Final[frozenset[str]] = frozenset()
 
@@ -44,8 +44,8 @@ _NONE: Final[frozenset[str]] = frozenset()
 class _Source(NamedTuple):
     """A checkpoint that delta channels are computed from.
 
-    ``written`` are the channels whose writes on it count, and of these ``stored`` the
-    channels whose value it has.
+    ``written`` are the channels that need its writes. Of these it stores the values of
+    ``stored``.
     """
 
     checkpoint: Checkpoint
@@ -54,9 +54,9 @@ class _Source(NamedTuple):
 
 
 class _Sources(NamedTuple):
-    """What channels are computed from, newest first.
+    """The checkpoints that channels are computed from, newest first.
 
-    ``lost`` are the channels of which more is needed that was removed.
+    ``lost`` are the channels that need a removed checkpoint.
     """
 
     found: list[_Source]
@@ -120,7 +120,7 @@ async def _sources(
 
 
 class _Climb:
-    """The ancestors so far, and the channels of which none has a stored value."""
+    """The ancestors so far, and the channels without a stored value among them."""
 
     def __init__(self, start: Checkpoint, channels: Iterable[str]) -> None:
         self.found: list[_Source] = []
@@ -128,12 +128,12 @@ class _Climb:
         self._ids = {start.id}
 
     def along(self, line: Sequence[Checkpoint]) -> Checkpoint:
-        """Add checkpoints up to one that LangGraph has another parent for; that one."""
+        """Add ancestors up to one with another parent in LangGraph; return the last."""
         current = line[0]
         for checkpoint in line:
             current = checkpoint
             if checkpoint.id in self._ids:
-                # A caller named a descendant as the parent: all of the circle is seen.
+                # A caller named a descendant as the parent: the whole circle is read.
                 self.waiting = _NONE
                 break
             self._ids.add(checkpoint.id)
@@ -153,7 +153,7 @@ class _Climb:
 async def _writes(
     context: Context, target: GraphCheckpoint, sources: _Sources
 ) -> list[StoredWrite]:
-    """What tasks wrote to channels, in the order in which LangGraph applies it."""
+    """The writes of tasks to channels, in the order in which LangGraph applies them."""
     _refuse_gap(target, sources.lost)
     checkpoints = [source.checkpoint for source in sources.found]
     journals = await entries_on_each(context, target.thread, checkpoints)
@@ -181,10 +181,10 @@ async def _target(context: Context, config: RunnableConfig) -> GraphCheckpoint |
 async def _stored(context: Context, source: _Source) -> dict[str, Any]:
     """The values of channels that a checkpoint has stored.
 
-    Their bytes stay in the cache: the next fifty turns or so begin with them.
+    Their bytes stay in the cache, because about the next fifty turns read them.
     """
     names = {channel_name(channel): channel for channel in source.stored}
-    # The name of a thread has no NUL: this is no thread's own place.
+    # The name of a thread has no NUL, so this is not the cache's place for a thread.
     place = "\0".join((source.checkpoint.thread, *sorted(names)))
     known = context.known(place, source.checkpoint)
     found = await read_values(context, known, [*names])
@@ -201,7 +201,7 @@ async def _parent_of(context: Context, checkpoint: Checkpoint) -> str | None:
 
 
 def _steps(checkpoint: Checkpoint, channels: Iterable[str]) -> int:
-    """How many ancestors the channels are computed from, as LangGraph counted it."""
+    """The number of ancestors that channels are computed from, by LangGraph's count."""
     counters = fields_of(checkpoint.metadata.get(COUNTERS))
     counts = [parts_of(counters.get(channel)) for channel in channels]
     steps = [count[-1] for count in counts if count]

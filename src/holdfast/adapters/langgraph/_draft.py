@@ -120,7 +120,7 @@ class PutDraft:
 
 
 def framed(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """A checkpoint without its id and its channels' values."""
+    """A checkpoint without its id and the values of its channels."""
     versions: Mapping[str, Any] = checkpoint["channel_versions"]
     places = {channel: place for place, channel in enumerate(versions)}
     updated: Iterable[str] | None = checkpoint.get("updated_channels")
@@ -136,7 +136,7 @@ def framed(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unframed(frame: Mapping[str, Any]) -> dict[str, Any]:
-    """The checkpoint that was passed to `framed`, without id and values."""
+    """The checkpoint that `framed` received, without id and values."""
     versions: dict[str, Any] = frame.get(VERSIONS, {})
     channels = list(versions)
 

@@ -1,4 +1,4 @@
-"""The filters of LangGraph: which values and metadata a caller wants."""
+"""The filters of LangGraph, for metadata and for values of items."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from holdfast.errors import Unstorable
 
 
 def has_items(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Whether a checkpoint's metadata have all wanted items, by key or by path."""
+    """True if a checkpoint's metadata have all wanted items, by key or by path."""
     return all(_item_at(metadata, key) == item for key, item in (wanted or {}).items())
 
 
 def matches(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Whether the value of an item meets a filter, which may use operators."""
+    """True if the value of an item meets a filter, which may use operators."""
     return all(_meets(_item_at(value, key), c) for key, c in (wanted or {}).items())
 
 

@@ -41,7 +41,7 @@ _NEWEST_FORMAT = 4
 
 
 class GraphCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint together with the namespace and thread it is read from."""
+    """A checkpoint with the namespace and the thread that it is read from."""
 
     namespace: Namespace
     thread: ThreadRecord
@@ -49,7 +49,7 @@ class GraphCheckpoint(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, thread: ThreadRecord, checkpoint: Checkpoint) -> Self:
-        """A checkpoint of a thread, which says its namespace."""
+        """A checkpoint of a thread, in the namespace of the thread."""
         return cls(namespace_in(thread), thread, checkpoint)
 
 
@@ -103,7 +103,7 @@ async def get_tuple(
 async def find(
     context: Context, namespace: Namespace, id_: str
 ) -> GraphCheckpoint | None:
-    """A checkpoint of a namespace by its id."""
+    """A checkpoint of a namespace by its id; ``None`` if it is not there."""
     thread = await find_thread(context, namespace)
     if thread is None or thread.deleted_at is not None:
         return None

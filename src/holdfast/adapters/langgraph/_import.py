@@ -1,8 +1,8 @@
 """Imports the checkpoints of LangGraph's own savers, once, without overwriting.
 
 Ids, parents, metadata and writes are unchanged; the versions of channels become
-numbers. A second import adds what is new, and does not change a thread that was used
-here in between.
+numbers. A second import adds new checkpoints, and does not change a thread that was
+used here in between.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def import_from(
     """Put all checkpoints and writes of another saver into a store."""
     decoder = Decoder(types)
     with opened(source, decoder) as database:
-        # The clock shows the source's times: retention must not be applied by them.
+        # The clock shows the times of the source: retention must not apply to them.
         quiet = replace(context, after_save=None)
         importing = _Import(
             quiet, types, decoder, database, dry_run=dry_run, progress=progress
@@ -142,7 +142,7 @@ class _Import:
         counts["threads"] += 1
 
     async def _there(self, namespace: Namespace, ids: Iterable[str]) -> set[str]:
-        """The checkpoints that are stored; `Conflict` if the thread was used since."""
+        """The ids of stored checkpoints; `Conflict` if the thread was used since."""
         record = await find_thread(self.context, namespace)
         if record is None or (record.head is None and record.deleted_at is None):
             return set()
@@ -157,7 +157,7 @@ class _Import:
         return there
 
     async def _attempt(self, work: Coroutine[Any, Any, None], what: str) -> None:
-        """Do a part of the import; a failure is reported and the rest continues."""
+        """Do a part of the import; report a failure and continue with the rest."""
         try:
             await work
         except (Damaged, Unstorable) as problem:
@@ -253,7 +253,7 @@ def _numbers(versions: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _time_of(id_: str, checkpoint: Mapping[str, Any]) -> int | None:
-    """When a checkpoint was made, microseconds UTC."""
+    """The time at which a checkpoint was made, microseconds UTC."""
     try:
         moment = datetime.fromisoformat(checkpoint["ts"])
         return (moment - EPOCH) // timedelta(microseconds=1)

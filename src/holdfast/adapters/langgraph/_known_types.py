@@ -32,13 +32,13 @@ _ROLES = {
     "Tool": "tool",
     "Function": "tool",
 }
-# Private, but savers have to store it; missing before LangGraph 1.2.
+# Private, but savers have to store it; added in LangGraph 1.2.
 _SNAPSHOT: Any = getattr(serde_types, "_DeltaSnapshot", None)
 # The type of `message.text`.
 _TEXT: Any = getattr(langchain_core.messages.base, "TextAccessor", None)
-# Stands for "no default": equal to no value of a field.
+# Stands for "no default", because it equals no value of a field.
 _NO_DEFAULT = object()
-# Of LangChain, beside messages: what its chains, agents and models pass on.
+# Types of LangChain that its chains, agents and models pass on, beside messages.
 _OF_LANGCHAIN: tuple[type, ...] = (
     agents.AgentAction,
     agents.AgentActionMessageLog,

@@ -16,7 +16,7 @@ from holdfast.operations.graphs import GraphLine, begins_after
 
 
 class CallLine(GraphLine):
-    """The line that a call is on; one in a subgraph has an ``inner`` line."""
+    """The line that a call is on, with an ``inner`` line for a call in a subgraph."""
 
     def __init__(
         self,
@@ -42,8 +42,8 @@ class CallLine(GraphLine):
 class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
     """The line of a subgraph, while the graph around it is at one checkpoint.
 
-    A subgraph may be run there several times from its beginning, as in a fork. What it
-    did before is then left behind.
+    A subgraph may be run there several times from its beginning, as in a fork. The
+    effects of its earlier runs are then left behind.
     """
 
     around: str
@@ -55,10 +55,10 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
     attempts: Mapping[str, Mapping[str, int]]
 
     async def has_call(self, context: Context, thread: str, key: str) -> bool:
-        """Whether a call at the same outer checkpoint is on the line, by its key."""
+        """True if a call at the same outer checkpoint is on the line, by its key."""
         _, *inner = key.partition(":")[0].split("/")
         if not inner:
-            return True  # of the outer graph, beside this one
+            return True  # a call of the outer graph, beside this one
         task, ns, checkpoint = inner
         if thread != self.thread:
             return False
@@ -81,7 +81,7 @@ class InnerLine(msgspec.Struct, frozen=True, kw_only=True):
         return await line.holds(context, checkpoint)
 
     def _is_beside(self, task: str, ns: str) -> bool:
-        """Whether another subgraph runs beside this one, not in an earlier attempt."""
+        """True if another subgraph runs beside this one, not in an earlier attempt."""
         ours, others = self.attempts[digest(self.namespace.ns)], self.attempts.get(ns)
         if others is None:
             return task != digest(task_of(self.namespace.ns))

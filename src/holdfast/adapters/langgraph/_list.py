@@ -1,6 +1,7 @@
 """Lists checkpoints in the order of their saves, newest first.
 
-The clocks of the writers do not matter, and no transaction is open between two items.
+The order does not depend on the clocks of the writers. No transaction is open between
+two items.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PAGE = 50
 
 
 class TupleQuery(msgspec.Struct, frozen=True):
-    """Which checkpoints to list; their metadata must have the items of ``filter``."""
+    """A listing of checkpoints; their metadata must have the items of ``filter``."""
 
     config: RunnableConfig | None = None
     filter: Mapping[str, Any] | None = None
@@ -87,10 +88,10 @@ async def checkpoints(
 
 
 def _is_on(checkpoint: Checkpoint, around: str) -> bool:
-    """Whether a subgraph saved a checkpoint while its outer graph was at another.
+    """True if a subgraph saved a checkpoint while its outer graph was at another.
 
     A run that saves only at its exit saves the checkpoints of its subgraphs first, so
-    that their numbers are lower than that of the outer graph's checkpoint.
+    their numbers are lower than that of the outer graph's checkpoint.
     """
     parents = checkpoint.metadata.get("parents")
     return isinstance(parents, Mapping) and around in parents.values()
@@ -122,7 +123,7 @@ async def _bound(
     """The ``before`` of a query as a number, or as an id if it cannot be found.
 
     A run that is repeated lists a subgraph's checkpoints before a checkpoint of the
-    outer graph: so ``before`` is looked for in all namespaces.
+    outer graph: so ``before`` is searched in all namespaces.
     """
     id_ = id_in(asked.before)
     if id_ is None:
@@ -152,7 +153,7 @@ async def merged(
             heappush(lines, (-checkpoint.seq, thread.number, found, line))
 
     while waiting or lines:
-        # A thread has no checkpoint newer than its last use: open it only then.
+        # A thread has no checkpoint newer than its last use, so it is opened only then.
         while waiting and not (lines and -lines[0][0] > waiting[0].changed):
             thread = waiting.popleft()
             await push(thread, line_of(context, thread, bound))
@@ -165,7 +166,7 @@ async def merged(
 async def line_of(
     context: Context, thread: ThreadRecord, bound: int | None = None
 ) -> AsyncIterator[Checkpoint]:
-    """All checkpoints of a thread: its own, then those it inherited as a fork."""
+    """All checkpoints of a thread: its own, then the ones it inherited as a fork."""
     before = bound
     while True:
         query = Saves(family=thread.family, thread=thread.id, before=before, limit=PAGE)

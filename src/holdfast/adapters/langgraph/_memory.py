@@ -2,7 +2,7 @@
 
 The item ``likes`` in ``("users", "ann")`` is the thread ``item:users/ann/likes``. Its
 lifetime is in the metadata of the checkpoint, the time of the last read in the journal.
-An item whose lifetime has ended is not returned any more.
+Expired items are not returned.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ READ = "read_at"
 ANY = "*"
 
 _MINUTE = 60_000_000
-# So many items are read in one request by a search that has to see all of them.
+# The items in one request of a search that has to read all of them.
 _MANY = 500
 _START = Start(kind=KIND, anew=True)
 
@@ -60,7 +60,7 @@ Labels = tuple[str, ...]
 
 
 class StoredItem(msgspec.Struct, frozen=True):
-    """An item and the options of the put: ``about``."""
+    """An item and the options of the put in ``about``."""
 
     thread: ThreadRecord
     head: Checkpoint
@@ -70,7 +70,7 @@ class StoredItem(msgspec.Struct, frozen=True):
     score: float | None = None
 
     def as_search_item(self) -> SearchItem:
-        """As LangGraph sees it."""
+        """The item in LangGraph's form for results of a search."""
         namespace, key = labels_and_key(self.thread.id)
         return SearchItem(
             namespace=namespace,
@@ -113,7 +113,7 @@ async def batch(
 
 
 def _check_labels(op: Op) -> None:
-    """Raise LangGraph's error: here its methods check labels, and `batch` does not."""
+    """Raise LangGraph's error: its methods check labels, but its `batch` does not."""
     if isinstance(op, SearchOp):
         namespaces = [op.namespace_prefix]
     elif isinstance(op, ListNamespacesOp):
@@ -169,7 +169,7 @@ async def _put(
 async def _stored(
     context: Context, types: Types, thread: ThreadRecord
 ) -> StoredItem | None:
-    """The item of a thread, ``None`` if it was deleted or its lifetime has ended."""
+    """The item of a thread, ``None`` if it was deleted or has expired."""
 
     async def read(context: Context, thread: ThreadRecord) -> StoredItem:
         assert thread.head is not None
@@ -267,7 +267,7 @@ async def _list_namespaces(
 
 
 async def sweep(context: Context) -> int:
-    """Delete the items whose lifetime has ended; returns their number."""
+    """Delete the expired items and return their number."""
     threads = await _threads(context, PREFIX)
     ended = [thread.id for thread in threads if await _has_ended(context, thread)]
     return await removal.delete_threads(context, ended) if ended else 0
@@ -282,7 +282,7 @@ def item_name(namespace: Sequence[str], key: str) -> str:
 
 
 def within(namespace: Sequence[str]) -> str:
-    """What the names of all items in a namespace and below it begin with."""
+    """The prefix of the names of all items in a namespace and below it."""
     return PREFIX + "".join(f"{_part(label)}/" for label in namespace)
 
 

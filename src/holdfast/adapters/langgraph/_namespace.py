@@ -53,7 +53,7 @@ class Namespace(msgspec.Struct, frozen=True):
         return f"{self.root}{SUBGRAPH}"
 
     def start(self, *, anew: bool = False) -> Start:
-        """How the Holdfast thread is created."""
+        """The options to create the Holdfast thread; ``anew`` if it was deleted."""
         about = {"thread_id": self.thread, "checkpoint_ns": self.ns}
         return Start(kind=KIND, metadata=encode_metadata(about), anew=anew)
 
@@ -92,7 +92,7 @@ def id_in(config: RunnableConfig | None) -> str | None:
 def namespace_in(thread: ThreadRecord) -> Namespace:
     """The namespace of a Holdfast thread.
 
-    Its metadata name it, except for a fork: that has the metadata of its origin.
+    The metadata of the thread name it. A fork has the metadata of its origin instead.
     """
     about = thread.metadata
     found = Namespace(str(about["thread_id"]), str(about["checkpoint_ns"]))
@@ -103,7 +103,7 @@ def namespace_in(thread: ThreadRecord) -> Namespace:
 
 
 def digest(*parts: object) -> str:
-    """A short text that stands for others in a key."""
+    """A short text that replaces others in a key."""
     text = "\n".join(str(part) for part in parts)
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 
@@ -119,7 +119,7 @@ def channel_of(name: str) -> str:
 
 
 def made_at(checkpoint: str) -> int | None:
-    """When LangGraph made an id, microseconds UTC by the clock of that program."""
+    """The time when LangGraph made an id, microseconds UTC of that program."""
     try:
         id_ = UUID(checkpoint)
     except ValueError:

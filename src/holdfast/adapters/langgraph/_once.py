@@ -1,4 +1,4 @@
-"""Tools that graphs call once, whatever is resumed, retried, replayed or forked."""
+"""Tools that graphs call once, also if resumed, retried, replayed or forked."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def once(
     """A tool or a function that the nodes of a graph call once.
 
     The graph needs a `HoldfastSaver`. A call that is repeated because its task is
-    resumed or retried, or because the graph was taken back to an earlier checkpoint,
-    is not made again: the recorded result is returned. The options are those of
+    resumed or retried, or because the graph was taken back to an earlier checkpoint, is
+    not made again: the recorded result is returned. The options are those of
     `holdfast.once`, which can also stand on the function itself; a function that is
     declared `holdfast.repeatable` stays as it is.
 
-    Raises `Conflict` if a call began and its end was not recorded, whatever
-    ``handle_tool_errors`` of a ``ToolNode`` says.
+    Raises `Conflict` if a call began and its end was not recorded;
+    ``handle_tool_errors`` of a ``ToolNode`` does not hide it.
     """
     if tool is None:
         return functools.partial(once, key=key, undo=undo, policy=policy)
@@ -112,7 +112,7 @@ def _once_request(request: ToolCallRequest) -> ToolCallRequest:
 
 
 class _Asked(msgspec.Struct, frozen=True):
-    """A call as it reached a tool: its arguments, its id, and the running task."""
+    """A call that reached a tool: its arguments, its id, and the running task."""
 
     tool: Declaration
     name: str
@@ -170,7 +170,7 @@ class _Asked(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _noted(error: Exception) -> Generator[None, None, None]:
-    """Add to the error of a tool that it could not be recorded."""
+    """Add a note to the error of a tool if its end cannot be recorded."""
     try:
         yield
     except HoldfastError as problem:
@@ -179,7 +179,7 @@ def _noted(error: Exception) -> Generator[None, None, None]:
 
 @contextmanager
 def _reaching_the_developer() -> Generator[None, None, None]:
-    """Let an error through a ``ToolNode``, which could show it to the model instead."""
+    """Raise an error through a ``ToolNode`` that could show it to the model."""
     try:
         yield
     except HoldfastError as error:
@@ -200,12 +200,12 @@ def _bubbling(error: HoldfastError) -> HoldfastError:
 
 # --- tools and functions --------------------------------------------------------------
 
-# The call that reached a tool and was not made yet, for the function under the tool.
+# A call that reached a tool and was not made yet, for the function under the tool.
 _asked: ContextVar[_Asked | None] = ContextVar("holdfast_call", default=None)
 
 
 def _once_tool(tool: BaseTool, declared: Declaration) -> BaseTool:
-    """A copy of a tool whose own function is called once.
+    """A copy of a tool that calls its own function once.
 
     The outer methods know the id of the call, and the inner ones see what the function
     really returns or raises.
@@ -248,7 +248,8 @@ def _once_tool(tool: BaseTool, declared: Declaration) -> BaseTool:
         with _set(None):
             return await call.arun(function)
 
-    # The methods of this instance only: its class stays, and with it isinstance().
+    # Only the methods of this instance change: its class stays, and with it
+    # isinstance().
     vars(same).update(run=run, arun=arun, _run=inner_run, _arun=inner_arun)
     vars(same)[WRAPPED] = declared
     return same

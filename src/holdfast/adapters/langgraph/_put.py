@@ -41,7 +41,7 @@ from holdfast.operations import Context
 from holdfast.operations.threads import name_successor, save
 from holdfast.operations.values import checked_id, encode_metadata
 
-# The conflicts that another writer may cause in the meantime.
+# Conflicts that another writer may cause between read and save.
 _CHANGED = frozenset({"head_moved", "thread_missing", "thread_deleted"})
 
 
@@ -66,9 +66,9 @@ class PutRequest(msgspec.Struct, frozen=True):
 
 
 def _follows(config: RunnableConfig, namespace: Namespace, parent: str | None) -> bool:
-    """Whether a put continues the checkpoint that its run found as the newest.
+    """True if a put continues the checkpoint that its run found as the newest.
 
-    It does not if the caller asked for a certain checkpoint. The configs of runs are
+    False if the caller asked for a certain checkpoint. The configs of runs are
     complete, and their metadata name the checkpoint that was asked for. Subgraphs are
     not checked: they start at an earlier checkpoint when their run does, and two
     concurrent runs are detected in the outer graph.
@@ -89,7 +89,7 @@ async def put(
     new_versions: ChannelVersions,
     unsaved: Collection[str] = (),
 ) -> RunnableConfig:
-    """Save a checkpoint as the newest of its thread; returns its config.
+    """Save a checkpoint as the newest of its thread and return its config.
 
     ``unsaved`` are checkpoints before it that had effects and are never saved.
     """
@@ -101,7 +101,7 @@ async def put(
     asked = PutRequest(namespace, draft, how, parent, follows)
     before = [id_ for id_ in unsaved if id_ != asked.id]
     if before:
-        # Recorded first: if the save fails, the effects stay left behind.
+        # Record this before the save: if the save fails, the effects stay left behind.
         await name_successor(context, namespace.name, before, asked.id)
     await save_checkpoint(context, asked)
     return namespace.config(asked.id)
@@ -120,7 +120,7 @@ async def save_checkpoint(context: Context, asked: PutRequest) -> Checkpoint:
 
 
 def _on_known(context: Context, asked: PutRequest) -> save.Options | None:
-    """To continue this process's last save, if that is the parent; no read needed."""
+    """Options to continue this process's last save, if it is the parent; no read."""
     known = context.cache.take(asked.namespace.name)
     if known is None:
         return None
@@ -130,7 +130,7 @@ def _on_known(context: Context, asked: PutRequest) -> save.Options | None:
 
 
 async def _on_found(context: Context, asked: PutRequest) -> save.Options:
-    """To continue what is stored; `Conflict` if that would hide another run's work."""
+    """Options to continue the head; `Conflict` if that hides another run's work."""
     record = await find_thread(context, asked.namespace)
     if record is None or record.head is None:
         return await _as_first(context, asked, record)
@@ -148,7 +148,7 @@ async def _on_found(context: Context, asked: PutRequest) -> save.Options:
 async def _as_first(
     context: Context, asked: PutRequest, record: ThreadRecord | None
 ) -> save.Options:
-    """To begin a thread, also one that was deleted before."""
+    """Options to begin a thread, also one that was deleted before."""
     namespace = asked.namespace
     if record is not None and record.deleted_at is not None and asked.parent:
         raise deleted(namespace)
@@ -160,7 +160,7 @@ async def _as_first(
 
 
 def _together(context: Context, *first: Write) -> Callable[[Write], Awaitable[Receipt]]:
-    """Commits a write after others, in one transaction."""
+    """A function that commits a write after others, in one transaction."""
 
     async def commit(write: Write) -> Receipt:
         *_, receipt = await context.backend.commit([*first, write])
@@ -193,7 +193,7 @@ async def _guards(
 
 
 def is_late(record: ThreadRecord, checkpoint: str) -> bool:
-    """Whether a checkpoint was made before its thread was deleted, or may have been."""
+    """True if a checkpoint was made before its thread was deleted, or may have been."""
     if record.deleted_at is None:
         return False
     made = made_at(checkpoint)
@@ -233,14 +233,14 @@ async def put_writes(
     writes: Sequence[tuple[str, Any]],
     task: tuple[str, str],
 ) -> None:
-    """Save what a task wrote; a task is its id and its path."""
+    """Save the writes of a task; a task is its id and its path."""
     await save_writes(context, task_writes(types, config, writes, task))
 
 
 async def save_writes(context: Context, call: TaskWrites) -> None:
-    """Save what a task wrote on a checkpoint, which may be saved later.
+    """Save the writes of a task on a checkpoint, which may be saved later.
 
-    Writes that are stored already stay, except special ones, which are replaced.
+    Stored writes are kept, except special ones, which are replaced.
     """
     while call.writes:
         entries = call.entries(context.clock())
@@ -253,7 +253,7 @@ async def save_writes(context: Context, call: TaskWrites) -> None:
 async def _record(
     context: Context, call: TaskWrites, entries: tuple[Entry, ...]
 ) -> tuple[Entry, ...]:
-    """The entries that are stored afterwards."""
+    """Store the entries that are missing, and return all."""
     write = Write(
         thread=call.namespace.name,
         at=context.clock(),

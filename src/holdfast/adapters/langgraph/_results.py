@@ -1,7 +1,7 @@
 """Results that a caller may use at once or await.
 
-LangGraph has a sync and an async class where this adapter has one: ``store.setup()`` of
-the one is called, that of the other awaited.
+LangGraph has a sync and an async class in place of this adapter's one: callers call
+``store.setup()`` of the sync class, and await that of the async class.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 def _ended(result: T) -> Generator[None, None, T]:
-    """What awaiting a result gives that is there already."""
+    """An iterator that ends at once, for awaiting a result that is already there."""
     yield from ()
     return result
 
 
 class Ready:
-    """The result of a call that has nothing to give."""
+    """The result of a call that returns nothing."""
 
     def __await__(self) -> Generator[None, None, None]:
         return _ended(None)
@@ -34,7 +34,7 @@ class Count(int):
 
 
 class Sweeping(Future[None]):
-    """Ends when items are no longer swept; awaited, it gives itself."""
+    """Ends when the sweeping of items stops; awaited, it returns itself."""
 
     def __await__(self) -> Generator[None, None, Future[None]]:
         return _ended(self)

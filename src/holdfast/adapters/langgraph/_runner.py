@@ -1,4 +1,4 @@
-"""How one object serves sync and async callers."""
+"""Runs operations for sync and async callers of one object."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SaverRunner:
 
     @property
     def must_be_awaited(self) -> bool:
-        """Whether the caller is a coroutine that should not be blocked."""
+        """True if the caller is a coroutine that should not be blocked."""
         return self._is_awaited and running_loop() is not None
 
     async def arun(
@@ -77,7 +77,7 @@ class SaverRunner:
 
 
 async def _next(context: Context, items: AsyncIterator[T]) -> T | None:
-    del context  # the items were made with it
+    del context  # the context was used when the items were made
     return await anext(items, None)
 
 
@@ -90,7 +90,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 class StoreOwner:
-    """What the saver and the memory share: a store, which they may have opened."""
+    """The base of the saver and the memory: a store, which they may have opened."""
 
     def _take_store(self, store: Address | AnyStore, options: OpenOptions) -> None:
         self._owned: Store | None = None
@@ -117,7 +117,7 @@ class StoreOwner:
 
 
 def with_defaults(address: Address, options: OpenOptions) -> OpenOptions:
-    """The options with compression, if this is a file: checkpoints repeat a lot."""
+    """The options with compression for a file, because checkpoints repeat a lot."""
     is_file = not str(address).startswith(("dir:", "postgres"))
     return {"compress": True, **options} if is_file and _can_compress() else options
 
@@ -127,7 +127,7 @@ def _can_compress() -> bool:
 
 
 class Scoped(Generic[S]):
-    """A saver or a memory whose store is open within ``with`` or ``async with``."""
+    """A saver or a memory; its store is open within ``with`` or ``async with``."""
 
     def __init__(
         self, make: Callable[[AnyStore], S], address: Address, options: OpenOptions

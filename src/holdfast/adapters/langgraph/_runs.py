@@ -1,7 +1,7 @@
 """The runs of graphs in this process, as far as their saver can see them.
 
-LangGraph saves a checkpoint while the tasks that begin there are already at work. A
-call that must be made once waits until its checkpoint is saved.
+LangGraph saves a checkpoint while the tasks that begin at it are already running. A
+call of `once` waits until its checkpoint is saved.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from holdfast.adapters.langgraph._namespace import digest, given
 
-# LangGraph's object that is the same for all parts of a run cannot be referred to
-# weakly, so a number of runs is remembered, and those used last stay.
+# LangGraph's object for all parts of a run allows no weak reference, so a number of
+# runs is remembered, and the ones used last are kept.
 _REMEMBERED = 4_096
 
 
 class Run:
-    """One run: what it has saved, and which calls wait for that.
+    """A run: the checkpoints it has saved, and the calls that wait for more.
 
-    ``graphs`` are the namespaces that have checkpoints. In a run that saves only at
-    its end, ``own`` are checkpoints at which it had effects, and ``unsaved`` those of
+    ``graphs`` are the namespaces that have checkpoints. In a run that saves only at its
+    end, ``own`` are checkpoints at which it had effects, and ``unsaved`` the ones among
     them that will never be saved, unless the run ends there. ``inner`` are checkpoints
-    of subgraphs with effects, by namespace, and ``loaded`` the one that a subgraph goes
-    on from. ``attempts`` are those at the tasks around each subgraph, by the names of
-    these tasks.
+    of subgraphs with effects, by namespace, and ``loaded`` the one that a subgraph
+    continues from. ``attempts`` are the attempts at the tasks around each subgraph, by
+    the names of these tasks.
     """
 
     def __init__(self, control: object) -> None:
-        # Refers to the object, so that its id is not used again.
+        # This reference keeps the object alive, so that its id is not used again.
         self._control = control
         self._lock = threading.Lock()
         self._awaited: dict[tuple[str, str], Future[None]] = {}
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget everything: the graph itself starts."""
+        """Reset all fields, because the graph itself starts."""
         self.graphs: set[str] = set()
         self.own: set[str] = set()
         self.unsaved: dict[str, None] = {}
@@ -52,8 +52,8 @@ class Run:
         self.loaded: dict[str, str | None] = {}
         self.loop: asyncio.AbstractEventLoop | None = None
         self.failure: BaseException | None = None
-        # Calls of one run look for earlier effects one after the other, so that two
-        # of them do not take the same one over.
+        # Calls of one run search for earlier effects one after the other, so that two
+        # of them do not take over the same one.
         self.turn = threading.Lock()
         self.async_turn = asyncio.Lock()
 
@@ -106,7 +106,7 @@ class Runs:
         control: object = getattr(runtime, "control", None)
         if control is None:
             return None
-        # A node may run a graph with a thread of its own.
+        # A node may run a graph that has a thread of its own.
         key = id(control), given(config).get("thread_id")
         with self._lock:
             run = self._runs.setdefault(key, Run(control))
@@ -121,11 +121,12 @@ class Runs:
         found: CheckpointTuple | None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Note that a graph with checkpoints begins, which reads its last one."""
+        """Note that a graph with checkpoints begins and reads its last one."""
         run = self.of(config) if config else None
         if run is not None:
             ns = str(given(config).get("checkpoint_ns") or "")
-            # The config of a task has its id: a node that reads its thread.
+            # The config of a task has its id; then a node reads its own thread, and no
+            # graph starts.
             if not ns and "__pregel_task_id" not in given(config):
                 run.begin_anew()
             run.graphs.add(ns)
@@ -138,7 +139,7 @@ class Runs:
     def saving(
         self, config: RunnableConfig, checkpoint: str
     ) -> Generator[Collection[str], None, None]:
-        """Tell the calls that wait how saving a checkpoint ends.
+        """Tell waiting calls whether the save of a checkpoint in the block succeeds.
 
         Gives the checkpoints that had effects and are never saved.
         """

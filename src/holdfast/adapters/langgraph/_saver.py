@@ -55,8 +55,8 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     declares need no permission. Other types are refused when they are saved or loaded;
     a stored name is never imported.
 
-    ``serde`` is a serializer of LangGraph's protocol that replaces all this: what
-    channels hold and tasks write is stored in its bytes, and in no other form.
+    ``serde`` is a serializer of LangGraph's protocol that replaces all this: the values
+    of channels and the writes of tasks are stored in its bytes only.
 
     A run raises `holdfast.Conflict` if another run has saved to its thread.
     """
@@ -142,7 +142,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     ) -> dict[str, Any]:
         """The last stored values of delta channels before a checkpoint, later writes.
 
-        Raises `NotFound` if checkpoints that they are computed from were removed.
+        Raises `NotFound` if a checkpoint that they are computed from was removed.
         """
         types = self._declared.loaded()
         return self._runner.run(_delta_channels.history, types, config, channels)
@@ -203,7 +203,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Save what a task wrote on a checkpoint, which may be saved later."""
+        """Save the writes of a task on a checkpoint, which may be saved later."""
         task = task_id, task_path
         self._runner.run(_put.put_writes, self._types, config, writes, task)
 
@@ -222,8 +222,8 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     def consume(self, config: RunnableConfig, grant: str) -> bool:
         """Use up a permission, such as ``"approval:42"``; true for one caller only.
 
-        It stays used in the thread of a config and all its forks, whatever is replayed,
-        rewound, forked or restored afterwards.
+        It stays used in the thread of a config and all its forks, also after a replay,
+        rewind, fork or restore.
         """
         return self._runner.run(_call_journal.consume, root_of(config), grant)
 
@@ -231,14 +231,14 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         return await self._runner.arun(_call_journal.consume, root_of(config), grant)
 
     def unknown(self, config: RunnableConfig) -> Sequence[Effect]:
-        """The calls of `once` in a thread and its forks that began and did not end."""
+        """The calls of `once` in a thread and its forks without a recorded end."""
         return self._runner.run(_call_journal.unknown, root_of(config))
 
     async def aunknown(self, config: RunnableConfig) -> Sequence[Effect]:
         return await self._runner.arun(_call_journal.unknown, root_of(config))
 
     def resolve(self, effect: Effect, result: object) -> None:
-        """Record what a call returned that began and did not end."""
+        """Record the result of a call without a recorded end."""
         self._runner.run(_call_journal.resolve, self._types, effect, result)
 
     async def aresolve(self, effect: Effect, result: object) -> None:
@@ -256,8 +256,8 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     ) -> Compensation:
         """Undo the effects that the thread's newest checkpoint has left behind.
 
-        Each is undone by the ``undo`` that its tool declares, newest first, and this is
-        recorded before and after. What another fork still has is not touched.
+        Each is undone by the ``undo`` that its tool declares, newest first, and
+        journaled before and after. Effects that another fork still has are not undone.
         """
 
         async def run(operation: Operation[..., Any], *args: Any) -> Any:
@@ -282,7 +282,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         await self._runner.arun(_delete.delete_thread, thread_id)
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Remove what runs saved, except what delta channels still need."""
+        """Remove the checkpoints of runs, except ones that delta channels need."""
         self._runner.run(_delete.delete_for_runs, set(run_ids))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -321,7 +321,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
         ``source`` is the path of a SQLite file or a ``postgresql://`` address, and is
         never changed. All threads, namespaces, checkpoints and writes keep their ids; a
-        second import adds what is new. With ``dry_run`` nothing is written.
+        second import adds new checkpoints. With ``dry_run`` nothing is written.
         """
         return self._runner.run(self._import_from, source, dry_run, progress)
 
@@ -341,7 +341,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
         dry_run: bool,
         progress: Progress | None,
     ) -> Report:
-        # Imported here: few programs ever need it.
+        # Imported here, because few programs need it.
         from holdfast.adapters.langgraph import _import  # noqa: PLC0415
 
         return await _import.import_from(
@@ -360,7 +360,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
 
     @property
     def call_journal(self) -> CallJournal:
-        """Where `once` records calls."""
+        """The journal in which `once` records calls."""
         return CallJournal(self._runner, self._types, self._runs)
 
     def get_next_version(self, current: Any, channel: None) -> Any:
@@ -388,7 +388,7 @@ class HoldfastSaver(StoreOwner, BaseCheckpointSaver[Any]):
     def _with_serializer(
         self, extra_allowlist: Collection[tuple[str, ...]]
     ) -> HoldfastSaver:
-        """As LangGraph has it: its own serializers take such a list."""
+        """The same for a caller's serializer: LangGraph's own take such a list."""
         other = super().with_allowlist(extra_allowlist)
         assert isinstance(other, HoldfastSaver)
         vars(other)["_declared"] = DeclaredTypes(SerializedTypes(other.serde))

@@ -1,7 +1,7 @@
-"""The tables of LangGraph's own savers, in SQLite and PostgreSQL, which are only read.
+"""Reads the tables of LangGraph's own savers, in SQLite and PostgreSQL.
 
 Both have checkpoints and writes by thread, namespace and id. In SQLite a checkpoint is
-one blob; in PostgreSQL its channels are in a table of their own, by version.
+one blob; in PostgreSQL its channels are in a separate table, by version.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _Row = tuple[Any, ...]
 # Runs a query with its parameters and returns the rows.
 Select = Callable[..., list[_Row]]
 
-# The queries that both kinds of savers answer, as SQLite spells them.
+# The queries for the tables of both savers, in the syntax of SQLite.
 _NAMESPACES = (
     "select thread_id, checkpoint_ns, max(checkpoint_id) from ("
     " select thread_id, checkpoint_ns, checkpoint_id from checkpoints union all"
@@ -60,7 +60,7 @@ class ForeignCheckpoint(msgspec.Struct, frozen=True):
 
 
 class ForeignWrite(msgspec.Struct, frozen=True):
-    """What a task wrote on a checkpoint; the value is not decoded yet."""
+    """A write of a task on a checkpoint; the value is not decoded yet."""
 
     task: str
     path: str
@@ -96,7 +96,7 @@ class SaverTables:
             return False
 
     def namespaces(self) -> list[Namespace]:
-        """All namespaces of all threads, the one used last at the end."""
+        """All namespaces of all threads, the last used one at the end."""
         return [Namespace(t, ns) for t, ns, _ in self._rows(_NAMESPACES)]
 
     def ids(self, namespace: Namespace) -> list[str]:

@@ -19,27 +19,28 @@ from weakref import WeakKeyDictionary
 from holdfast.adapters.langgraph._types import Types
 from holdfast.operations.objects.shapes import is_allowable
 
-# How far away a graph calls a saver: a method of the graph, of its loop, of the saver.
+# The distance from a graph to its call of a saver: a method of the graph, of its loop,
+# of the saver.
 _FRAMES = 8
-# A program may make new classes for every request; then the oldest are forgotten.
+# A program may make new classes for every request, so the oldest are forgotten.
 _MOST = 2_000
 
 
 class DeclaredTypes:
-    """The types of a saver: those it was given, and those that its graphs declare.
+    """The types of a saver: those of the caller, and those that its graphs declare.
 
-    ``saved`` are all that may be saved. A graph loads its own, because two graphs may
-    have different classes of one name.
+    ``saved`` are all types that may be saved. A graph loads only its own, because two
+    graphs may have different classes of one name.
     """
 
     def __init__(self, given: Types) -> None:
         self.given = self.saved = given
         self._lock = threading.Lock()
-        # By the builder, which all copies of a graph share, and which may grow.
+        # By the builder, because all copies of a graph share it; it may grow.
         self._known: WeakKeyDictionary[object, tuple[int, Types]] = WeakKeyDictionary()
 
     def loaded(self) -> Types:
-        """The types that the calling graph may load; all, if no graph calls."""
+        """The types that the calling graph may load; all types if no graph calls."""
         graph = _calling_graph()
         if graph is None:
             return self.saved
@@ -78,12 +79,12 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _size(graph: Any) -> int:
-    """A number that grows with a graph."""
+    """A number that grows when something is added to a graph."""
     return len(graph.nodes) + len(graph.channels) + len(_schemas(graph))
 
 
 def _hints(outermost: Any) -> Iterator[object]:
-    """The type hints of a graph and its subgraphs: schemas, and what channels hold."""
+    """The type hints of a graph and its subgraphs: schemas, and values of channels."""
     graphs = [outermost]
     for graph in graphs:
         yield from _schemas(graph)
@@ -103,7 +104,7 @@ def _schemas(graph: Any) -> Collection[object]:
 
 
 def named_classes(names: Iterable[tuple[str, ...]]) -> Iterator[type]:
-    """The classes of these modules and names that are imported already."""
+    """The already imported classes among these modules and names."""
     for module, *path in names:
         found: Any = sys.modules.get(module)
         for name in path:

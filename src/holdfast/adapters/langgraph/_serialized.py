@@ -1,6 +1,6 @@
-"""Values in the bytes of a serializer of the caller, such as one that encrypts.
+"""Values in the bytes of a caller's serializer, such as one that encrypts.
 
-Each value of a channel and each write of a task is one opaque text then.
+Each value of a channel and each write of a task is then one opaque text.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from holdfast.operations.values import codec
 
 
 class SerializedTypes(Types):
-    """As `Types`, with a serializer for what channels hold and tasks write.
+    """As `Types`, with a serializer for the values of channels and the writes of tasks.
 
-    What was stored without the serializer is still loaded.
+    Values that were stored without the serializer can still be loaded.
     """
 
     def __init__(self, serde: SerializerProtocol, allow: Iterable[type] = ()) -> None:
@@ -28,7 +28,7 @@ class SerializedTypes(Types):
         self._loads[SERIALIZED] = self._loaded
 
     def allowing(self, hints: Iterable[object]) -> Self:
-        """The same: the serializer decides which types there are."""
+        """The same types: the serializer decides which types are allowed."""
         del hints
         return self
 
@@ -41,7 +41,7 @@ class SerializedTypes(Types):
         return {TYPE: SERIALIZED, "kind": kind, "data": data}
 
     def is_text_of(self, value: object, text: bytes) -> bool:
-        # Equal values have different texts, if the serializer encrypts.
+        # Equal values have different texts if the serializer encrypts.
         return bool(self.revive(codec.decode(text)) == value)
 
     def _loaded(self, stored: Fields) -> object:

@@ -16,7 +16,7 @@ from holdfast.adapters.langgraph._types import Types
 from holdfast.adapters.langgraph._vectors import VectorIndex
 from holdfast.operations import OpenOptions
 
-# Between two sweeps, as LangGraph's stores have it.
+# Minutes between two sweeps; LangGraph's stores have the same default.
 _MINUTES = 5
 
 
@@ -24,8 +24,8 @@ class HoldfastStore(StoreOwner, BaseStore):
     """A store for ``graph.compile(store=...)``: items in namespaces, with history.
 
     Opened like `HoldfastSaver`, also over the same store. ``ttl`` is LangGraph's
-    config: an item whose lifetime has ended is not returned; `sweep_ttl` deletes it. A
-    query finds items by words; those that contain most of its words come first.
+    config: an expired item is not returned; `sweep_ttl` deletes it. A query finds items
+    by words; items with most of its words come first.
 
     ``index`` is LangGraph's config too, and needs the package sqlite-vec: with ``dims``
     and ``embed`` a query finds items by their meaning, the nearest first.
@@ -74,7 +74,7 @@ class HoldfastStore(StoreOwner, BaseStore):
     # --- time to live -----------------------------------------------------------------
 
     def sweep_ttl(self) -> Count:
-        """Delete the items whose lifetime has ended; returns their number.
+        """Delete the expired items and return their number.
 
         May be awaited; over an `AsyncStore` a coroutine has to await it.
         """
@@ -102,7 +102,7 @@ class HoldfastStore(StoreOwner, BaseStore):
         return self._sweeper.ended
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> Count:
-        """Stop sweeping; whether the last sweep ended within ``timeout`` seconds.
+        """Stop sweeping; true if the last sweep ended within ``timeout`` seconds.
 
         May be awaited; over an `AsyncStore` a coroutine has to await it.
         """

@@ -1,4 +1,4 @@
-"""A thread that deletes the items whose lifetime has ended, again and again."""
+"""A thread that deletes expired items at intervals."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Sweeper:
         threading.Thread(target=self._run, name="ttl-sweeper", daemon=True).start()
 
     def stop(self) -> None:
-        """Sweep no more; one sweep may still be at work."""
+        """Start no more sweeps; a running sweep may go on."""
         self._stopped.set()
 
     def wait(self, timeout: float | None) -> bool:
-        """Whether the last sweep ended within so many seconds."""
+        """True if the last sweep ended within so many seconds."""
         return not wait([self.ended], timeout).not_done
 
     def _on_end(self, ended: Future[None]) -> None:
@@ -41,7 +41,7 @@ class Sweeper:
             except Closed:
                 break
             except HoldfastError:
-                # A store that is busy or cannot be reached is swept the next time.
+                # If the store is busy or unreachable, the next sweep tries again.
                 continue
         with contextlib.suppress(InvalidStateError):  # the caller has cancelled it
             self.ended.set_result(None)

@@ -1,4 +1,4 @@
-"""What tasks wrote, in the journal of the checkpoint they worked on.
+"""The writes of tasks, in the journal of the checkpoint they ran on.
 
 The regular writes of a call are one entry, whose key is the task and the index of the
 first write; a call that finds some of them stored adds only the others. Special writes,
@@ -39,7 +39,7 @@ class TaskWrites(msgspec.Struct, frozen=True):
 
     @property
     def are_special(self) -> bool:
-        """Whether all writes are special, and so replace stored ones."""
+        """True if all writes are special, and so replace stored ones."""
         return all(index < 0 for index in self.writes)
 
     def entries(self, now: int) -> tuple[Entry, ...]:
@@ -62,7 +62,7 @@ class TaskWrites(msgspec.Struct, frozen=True):
         )
 
     def beyond(self, entry: Entry) -> TaskWrites:
-        """The regular writes whose indexes a stored entry does not have."""
+        """The regular writes with indexes that a stored entry does not have."""
         taken = {write.index for write in _written(entry)}
         left = {p: w for p, w in self.writes.items() if p >= 0 and p not in taken}
         return replace(self, writes=left)

@@ -9,7 +9,7 @@ from holdfast.adapters.langgraph import _known_types
 from holdfast.errors import FormatMismatch
 from holdfast.operations.objects import Fields, Shape, TypeTable
 
-# The name of what a serializer of the caller has written.
+# The name of a type for values that a caller's serializer has written.
 SERIALIZED = "serialized"
 
 
@@ -25,19 +25,20 @@ class Types(TypeTable):
         return _known_types.shapes()
 
     def unknown(self, value: object) -> object:
-        """As LangGraph's own serializer does: only the text of an exception."""
+        """The text of an exception, as LangGraph's own serializer stores it."""
         if isinstance(value, BaseException):
             return repr(value)
         return super().unknown(value)
 
     def is_text_of(self, value: object, text: bytes) -> bool:
-        """Whether a text is what `encode` gives for a value."""
+        """True if `encode` gives this text for a value."""
         return self.encode(value, "value") == text
 
     def tabled(self, value: object, path: str) -> object:
         """As `plain`, always by the table of types.
 
-        For what is not a value of a graph: metadata, the frame of a checkpoint.
+        It is for metadata and the frame of a checkpoint, which are no values of a
+        graph.
         """
         return super().plain(value, path)
 

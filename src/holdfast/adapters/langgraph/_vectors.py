@@ -1,7 +1,7 @@
-"""Search by meaning: the vectors of items, and how near they are to a query.
+"""Search by meaning: the vectors of items, and their nearness to a query.
 
-The vectors of an item are stored with it, so every backend can have them. They are
-compared in this process, one by one, by a function of the package sqlite-vec.
+The vectors of an item are stored with it, so every backend can have them. This process
+compares them, one by one, by a function of the package sqlite-vec.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DISTANCE = "select vec_distance_cosine(?, ?)"
 
 
 class Texts(msgspec.Struct, frozen=True):
-    """What has to be embedded for a batch of operations, each text once."""
+    """The texts to embed for a batch of operations, each text once."""
 
     of_items: list[str]
     of_queries: list[str]
@@ -48,9 +48,9 @@ class Embedded(msgspec.Struct, frozen=True):
         return {path: self.of_items[text] for path, text in self.index.texts(op)}
 
     def score(self, vectors: Iterable[bytes], query: str) -> float | None:
-        """How near the nearest vector is to a query, 1 at most; ``None`` without any.
+        """The nearness of the nearest vector to a query, or ``None`` without any.
 
-        It is the cosine of the angle between them.
+        It is the cosine of the angle between them, at most 1.
         """
         wanted = self.of_queries[query]
         found = [self.index.cosine(vector, wanted) for vector in vectors]
@@ -58,7 +58,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class VectorIndex:
-    """LangGraph's ``index=``: what of an item is embedded, and by what."""
+    """LangGraph's ``index=``: paths of an item to embed, and the function for it."""
 
     def __init__(self, config: IndexConfig) -> None:
         self._dims = config.get("dims")
@@ -87,7 +87,7 @@ class VectorIndex:
         return self._paired(texts, items, queries)
 
     def texts(self, op: PutOp) -> Iterator[tuple[str, str]]:
-        """What is embedded of an item: texts with their path and their number there."""
+        """The texts of an item to embed, with their path and their number there."""
         if op.index is False or op.value is None:
             return
         for path in self._fields if op.index is None else op.index:
@@ -95,11 +95,11 @@ class VectorIndex:
                 yield f"{path}#{n}", text
 
     def cosine(self, one: bytes, other: bytes) -> float:
-        """1 for vectors of one direction, 0 for such that have nothing in common."""
+        """The cosine: 1 for vectors of one direction, 0 for orthogonal ones."""
         with self._lock:
             try:
                 [(distance,)] = self._connection.execute(_DISTANCE, (one, other))
-            except apsw.SQLError:  # vectors of another length, by another model
+            except apsw.SQLError:  # vectors of another length, made by another model
                 return 0.0
         return 0.0 if distance is None else 1.0 - cast("float", distance)
 

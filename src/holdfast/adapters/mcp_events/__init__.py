@@ -8,9 +8,9 @@
     replay after an event id         events after the cursor, of the same SSE stream
     priming event                    event without a message, never replayed
 
-A client whose connection breaks connects again with the last event id that it has seen,
-and gets what it missed. `HoldfastEventStore` only translates; all events are in the
-store. Needs the extra: ``pip install 'holdfast[mcp-events]'``.
+When a connection breaks, the client connects again with the last event id that it has
+seen, and gets the events after it. `HoldfastEventStore` only translates; all events are
+in the store. Needs the extra: ``pip install 'holdfast[mcp-events]'``.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ _ID = re.compile(r"([0-9a-z]+)-([0-9a-f]+)-([!-~]*)")
 
 
 class EventId(NamedTuple):
-    """Which event of which session, and the SSE stream that it was sent on."""
+    """An event's session and cursor, and the SSE stream that it was sent on."""
 
     session: str
     cursor: str
@@ -19,7 +19,7 @@ class EventId(NamedTuple):
 
     @classmethod
     def parsed(cls, text: str) -> EventId | None:
-        """The parts of an id, ``None`` for what is not an id of ours."""
+        """The parts of an id, ``None`` for an id of another form."""
         found = _ID.fullmatch(text)
         if found is None:
             return None

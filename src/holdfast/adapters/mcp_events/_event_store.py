@@ -1,4 +1,4 @@
-"""The event store: events of sessions, replayed after the last that a client saw."""
+"""The event store: events of sessions, replayed after the last one a client saw."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from holdfast.operations.stores import StoreOrAddress, UsedStore, settled
 from holdfast.operations.values import checked_name
 
 PAGE = 100
-# Seconds after which a resumed connection looks whether its session is over.
+# Seconds between the checks of a resumed connection that its session still exists.
 PATIENCE = 5.0
 
 
@@ -43,9 +43,8 @@ class HoldfastEventStore(EventStore):
     sessions apart. ``name`` is the beginning of the streams' names; give servers that
     share a store different ones.
 
-    Of each session the last ``keep`` events are kept, or somewhat more, and sessions
-    without an event for longer than ``keep_for`` are removed, while others store
-    events.
+    Each session keeps its last ``keep`` events, or somewhat more. While sessions store
+    events, those without an event for longer than ``keep_for`` are removed.
     """
 
     def __init__(
@@ -63,11 +62,11 @@ class HoldfastEventStore(EventStore):
         self._keep = keep
         self._idle = Retention(idle=keep_for, kinds=("stream",))
         self._used = UsedStore(store, **options)
-        # What is stored outside of any session.
+        # The session of events that are stored outside of any request.
         self._shared = Session("shared")
 
     def app(self, server: McpServer, **options: Any) -> ASGIApp:
-        """The application of a server whose sessions can be resumed.
+        """The application of a server; clients can resume its sessions.
 
         ``server`` is an ``MCPServer`` or a low-level ``Server``, and ``options`` are
         those of its ``streamable_http_app``.
@@ -75,7 +74,7 @@ class HoldfastEventStore(EventStore):
         return self.sessions(server.streamable_http_app(event_store=self, **options))
 
     def sessions(self, app: ASGIApp) -> ASGIApp:
-        """An application that was made with this event store, its sessions told apart.
+        """An application over this event store that keeps the events of sessions apart.
 
         Without it all sessions of a server share their events, which is right for a
         server with one client only.
@@ -89,7 +88,7 @@ class HoldfastEventStore(EventStore):
     # --- what the SDK calls -----------------------------------------------------------
 
     async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
-        """Store an event, durable when this returns; gives its id."""
+        """Store an event, durable when this returns, and return its id."""
         session = current.get() or self._shared
         event = {"stream": stream_id, "message": _plain(message)}
         cursor = await settled(self._stream(session.name).append(event))
@@ -100,14 +99,14 @@ class HoldfastEventStore(EventStore):
     async def replay_events_after(
         self, last_event_id: str, send_callback: EventCallback
     ) -> str | None:
-        """Send what came after an event on its SSE stream; gives the stream's id.
+        """Send the events after an event on its SSE stream, and return the stream's id.
 
         ``None`` for an id that this session never had. If events after it were trimmed,
         `NotFound` is raised: the client would not notice the gap.
 
-        In a session it goes on until the request of the stream is answered, and gives
-        ``None`` then. The SDK would lose what is stored after this returns and before
-        it has connected the client to the session again.
+        In a session it goes on until the request of the stream is answered, and returns
+        ``None`` then. Otherwise the SDK would lose events that are stored between this
+        return and the connection of the client to the session.
         """
         last, session = EventId.parsed(last_event_id), current.get()
         if last is None or last.session != (session or self._shared).name:
@@ -125,11 +124,11 @@ class HoldfastEventStore(EventStore):
     # --- the store --------------------------------------------------------------------
 
     def _stream(self, session: str) -> AsyncStream:
-        # A session may go on after it was removed for its silence.
+        # A session may continue after it was removed for its silence.
         return self._used.awaited.stream(f"{self._name}:{session}", anew=True)
 
     async def _tidy(self, session: Session) -> None:
-        """Remove what is not kept, once in a while."""
+        """Remove old events and silent sessions, once in a while."""
         if session.stored % self._keep == 0:
             await self._stream(session.name).trim(last=self._keep)
         if session.stored % self._keep == 1 % self._keep:
@@ -152,7 +151,7 @@ class _Replay:
         self.is_answered = False
 
     async def send(self, page: list[Event]) -> None:
-        """Send those of some events that belong to the stream."""
+        """Send the events of a page that belong to the stream."""
         for event in page:
             stored, self.after = event.value, event.cursor
             # A priming event has no message: it only gave the client an id.

@@ -1,4 +1,4 @@
-"""Which session a request belongs to, so that no client is sent another's events.
+"""The session of a request, so that a client gets only the events of its own session.
 
 The SDK gives one event store to all sessions, and names the SSE streams of each by the
 numbers of its requests: every session has a stream "1". The session itself is known
@@ -15,7 +15,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADER = "mcp-session-id"
-# The first status of a response that says no.
+# The first status of a response that refuses.
 REFUSED = 400
 
 
@@ -33,15 +33,15 @@ current: ContextVar[Session | None] = ContextVar("holdfast_session", default=Non
 
 
 class SessionScope:
-    """An ASGI application that tells the sessions of another one apart.
+    """An ASGI application that keeps the sessions of another one apart.
 
-    The name of a session here is not its secret id: it stands in event ids and in the
-    store.
+    A session's name here is not its secret id, because the name is visible in event ids
+    and in the store.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        # As long as the tasks of the session, which the SDK keeps in this process.
+        # Kept as long as the tasks of the session, which the SDK keeps in this process.
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""Approvals are grants: each lets one call happen once, whatever is rewound later."""
+"""Approvals are grants: each allows one call once, also after a rewind or a fork."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def grant_of(run: str, call: str) -> str:
 
 
 async def consume(context: Context, key: ConversationKey, grant: str) -> bool:
-    """Use an approval up; false if it was used before, here or on a fork."""
+    """Use an approval up; False if it was used before, here or on a fork."""
     return await grants.consume(context, key.thread, key.start, grant)
 
 
 async def is_consumed(context: Context, family: int, grant: str) -> bool:
-    """Whether an approval was used."""
+    """True if an approval was used."""
     query = FamilyEntries(family=family, prefix=journal_keys.GRANT + grant)
     found = await context.backend.scan(query)
     return any(entry.key == journal_keys.GRANT + grant for entry in found)
 
 
 async def is_journaled(context: Context, family: int, key: str) -> bool:
-    """Whether a call was made by a tool that is ``once``, which protects itself."""
+    """True if a tool that is ``once`` made a call; its journal refuses a second."""
     wanted = ledger.begin_key(key, 1)
     found = await context.backend.scan(FamilyEntries(family=family, prefix=wanted))
     return any(entry.key == wanted for entry in found)
@@ -54,7 +54,7 @@ async def with_unused(
 ) -> Mapping[str, Any]:
     """A stored run with the approvals that no call has used.
 
-    A call of a tool that is ``once`` keeps its own: the tool sees to it.
+    A call of a tool that is ``once`` keeps its approval: the tool checks its use.
     """
     approved = approved_in(run["state"]) & set(run.get("asked", run["calls"]))
     found = await present(context, key) if approved else StoredItems()

@@ -1,4 +1,4 @@
-"""A call of a tool that is ``once``: where it stands, and whether it may be made."""
+"""Calls of tools that are ``once``: places in the journal, and permissions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_resumed(self) -> bool:
-        """Whether the call belongs to a paused run that was loaded."""
+        """True if the call belongs to a paused run that was loaded."""
         return self.resumed is not None and self.call.id in self.resumed.calls
 
     @property
@@ -77,10 +77,10 @@ class SessionCall(msgspec.Struct, frozen=True, kw_only=True):
         return grant_of(self.resumed.id, self.call.id)
 
     def is_made_in(self, items: Items) -> bool:
-        """Whether items have this very call, and not only one with the same id."""
+        """True if items have this very call, and not only one with the same id."""
         if self.call.id in map(_id, open_calls(items)):
             return True
-        if self.item in {None, "", FAKE_RESPONSES_ID}:  # the provider gives none
+        if self.item in {None, "", FAKE_RESPONSES_ID}:  # the provider gives no ids
             return False
         made = [item for item in items if self.call.id in map(_id, calls_of(item))]
         return self.item in {fields_of(item).get("id") for item in made}
@@ -126,7 +126,7 @@ async def begin(context: Context, asked: SessionCall) -> BegunCall:
 def _refuse_stale(asked: SessionCall, found: StoredItems) -> None:
     """`Conflict` if another worker has resumed the run of this call.
 
-    The answer to a call removes the paused run that waits for it. As long as the run is
+    The answer to a call removes the paused run that waits for it. While the run is
     stored, no other worker has continued it.
     """
     held = asked.held.run if asked.held is not None else None
@@ -136,7 +136,7 @@ def _refuse_stale(asked: SessionCall, found: StoredItems) -> None:
 
 
 async def _current(asked: SessionCall, found: StoredItems) -> StoredItems:
-    """What is stored, with the changes of a transaction."""
+    """The stored items, with the changes of the open transaction."""
     if asked.held is None:
         return found
     return msgspec.structs.replace(
@@ -156,7 +156,7 @@ def _journaled(
         or (asked.is_resumed and found.run.get("id") is not None)
     )
     call, arguments = asked.call, asked.call.arguments
-    # A model can write what is no JSON object; the tool will refuse it.
+    # A model can write arguments that are no JSON object; the tool will refuse them.
     tool = asked.tool if type(arguments) is dict else UNDECLARED
     return JournaledCall(
         thread=asked.thread,
@@ -187,16 +187,16 @@ def _policy(asked: SessionCall, found: StoredItems) -> Policy:
 
 
 async def _use_approval(context: Context, asked: SessionCall) -> bool:
-    """Use the approval of a call up; false if an earlier call did so.
+    """Use the approval of a call up; False if an earlier call used it.
 
     It is used after the call was recorded: if the process is killed in between, the
-    call is one whose outcome is unknown, and not one without an approval.
+    call is one with an unknown outcome, and not one without an approval.
     """
     return asked.grant is None or await consume(context, asked.key, asked.grant)
 
 
 async def _has_failed(context: Context, made: JournaledCall, line: Line) -> bool:
-    """Whether the call raised before: then it has used its approval itself."""
+    """True if the call raised before, and so has used its approval itself."""
     before = await calls.find_status(context, made.thread, made.key, line)
     return before.ended is not None and before.ended.get("error") != USED
 

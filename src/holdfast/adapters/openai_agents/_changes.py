@@ -67,7 +67,7 @@ class ConversationKey(msgspec.Struct, frozen=True):
 
     @property
     def start(self) -> Start:
-        """How the thread is created."""
+        """The owner, agent and kind that the thread is created with."""
         return Start(kind=KIND, owner=self.owner, agent=self.agent)
 
 
@@ -125,8 +125,8 @@ async def present(context: Context, key: ConversationKey) -> StoredItems:
 async def find_run(context: Context, key: ConversationKey) -> Mapping[str, Any] | None:
     """The stored run, ``None`` if there is none.
 
-    A run whose calls were all answered by something else than a session, such as a
-    recorder, is none that can be resumed.
+    A run cannot be resumed, and is not returned, if something else than a session, such
+    as a recorder, answered all its calls.
     """
     await admit(context, key)
     record = await context.find_thread(key.thread)
@@ -255,7 +255,8 @@ async def _save(
     while True:
         if key.owner is not None:
             record = await _admit(context, key)
-            # Refuse a conversation of another owner that begins between read and save.
+            # Refuse to save if another owner begins the conversation between read and
+            # save.
             how = replace(how, expect=UNSET if record else None)
         try:
             return await save.save(context, key.thread, draft, how)
@@ -321,7 +322,7 @@ def _ending(wanted: SessionChange) -> EndingDraft:
 def _summary(
     tail: Tail, wanted: SessionChange, count: int, before: Mapping[str, Any]
 ) -> Summary | None:
-    """What a summary stands for after a change that drops items."""
+    """The summary after a change that drops items, with the calls it stands for."""
     if not isinstance(wanted.summary, Unset):
         return wanted.summary
     old = Summary.of(before.get(SUMMARY))
@@ -334,7 +335,8 @@ def _summary(
     removed = tail.newest(dropped)
     if expired:
         removed += tail.newest(count)[:expired]
-        # Its items are not the first ones any more; the new one stands for its calls.
+        # The items of the old summary are not the first ones any more; the new summary
+        # stands for its calls.
         old = old and replace(old, items=count, below=None)
     return summary_after(old, removed, wanted.added, left - expired)
 
@@ -344,12 +346,12 @@ def _value(summary: Summary | None) -> object:
 
 
 def _text(items: list[object]) -> bytes:
-    """The stored text, for comparing: a NaN is not equal to itself, its text is."""
+    """The stored text, for comparisons: a NaN differs from itself, its text not."""
     return codec.encode(items, "items")
 
 
 def _unexpired(tail: Tail, wanted: SessionChange) -> list[object] | None:
-    """The items before the dropped ones without expired ones, ``None`` if none is."""
+    """The unexpired items before the dropped ones; ``None`` if none expired."""
     if wanted.expired is None or wanted.dropped is None:
         return None
     front = list(tail.after(len(wanted.dropped)))[::-1]

@@ -1,4 +1,4 @@
-"""What the SDK's compaction calls on a session beside the four public methods.
+"""The methods that the SDK's compaction calls on a session beside the public four.
 
 `OpenAIResponsesCompactionSession` looks these methods up by name. For a session that
 does not have them it clears the session and adds the remaining items, in two steps.
@@ -34,13 +34,13 @@ class CompactionSnapshot:
 
     @property
     def complete(self) -> bool:
-        """Whether these are all items of the session."""
+        """True if these are all items of the session."""
         return len(self.items) == self._count
 
     async def replace_suffix(self, start: int, items: list[TResponseInputItem]) -> bool:
         """Replace the items from ``start`` on by others, in one checkpoint.
 
-        False, without a change, if the session does not end with these items any more.
+        False, without a change, if the stored session ends with other items by then.
         """
         expected = tuple(self.items[start:])
         if not expected:

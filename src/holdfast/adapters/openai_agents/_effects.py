@@ -1,4 +1,4 @@
-"""The effects of a session: listing them, settling an unknown one, undoing them."""
+"""The effects of a session: to list, to resolve an unknown outcome, and to undo."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def _find(context: Context, key: ConversationKey) -> ThreadRecord | None:
 async def effects(
     context: Context, key: ConversationKey, *, left_behind: bool
 ) -> list[Effect]:
-    """The effects on the line of a session, or those in force that are not."""
+    """The effects on the line of a session, or those in force that it left behind."""
     record = await _find(context, key)
     if record is None:
         return []
@@ -40,7 +40,7 @@ async def effects(
 async def resolve(
     context: Context, key: ConversationKey, call: str, result: object
 ) -> Any:
-    """Record what a call returned whose outcome is unknown."""
+    """Record the result of a call without a recorded end."""
     record = await _find(context, key)
     found = await ledger.effects_of_family(context, record.family) if record else []
     unknown = [e for e in found if e.call_id == call and e.status == "unknown"]
@@ -72,7 +72,7 @@ def _journaled(effect: Effect, key: ConversationKey) -> JournaledCall:
 
 
 async def to_undo(context: Context, key: ConversationKey) -> list[Effect]:
-    """The effects that no session of the family has any more, newest first."""
+    """The effects in force that no session of the family has any more, newest first."""
     record = await _find(context, key)
     if record is None:
         return []
@@ -87,7 +87,7 @@ class Undoing(msgspec.Struct, frozen=True):
     tools: Mapping[str, Declaration]
 
     async def compensate(self, key: ConversationKey) -> Compensation:
-        """Undo what was left behind."""
+        """Undo the effects that were left behind."""
         return await undo.undo_all(
             lambda: self.runner.read(to_undo, key),
             self._declared,

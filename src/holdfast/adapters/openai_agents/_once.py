@@ -1,4 +1,4 @@
-"""Tools whose calls are made once, whatever is resumed or rewound."""
+"""Tools that make each call once, also if a run is resumed or rewound."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from holdfast.operations.effects import JournaledCall, calls
 from holdfast.operations.transcripts import TranscriptCall, decoded
 
 Invoke = Callable[[ToolContext[Any], str], Awaitable[Any]]
-# What the SDK's tools call inside the part that turns errors into texts.
+# The SDK's tools call this method inside the part that turns errors into texts.
 IMPLEMENTATION = "_invoke_tool_impl"
-# Finds out whether a call may be made, and records that it begins.
+# A function that finds out if a call may be made, and records its beginning.
 Begin = Callable[[ToolContext[Any], TranscriptCall], Awaitable[BegunCall]]
 
 
@@ -39,7 +39,7 @@ def declared(
     undo: Callable[..., Any] | None,
     policy: Policy | None,
 ) -> Declaration:
-    """What a tool says about itself, where its function is known, and what is given.
+    """The declaration of a tool: that of its function, with the given options over it.
 
     The SDK gives the function of a tool since 0.24.
     """
@@ -49,7 +49,7 @@ def declared(
 
     @holdfast.once(key=key, undo=undo, policy=policy)
     def given() -> None:
-        """Has what was given, checked."""
+        """Carries the given options, which the decorator checks."""
 
     more = declaration_of(given)
     return msgspec.structs.replace(
@@ -62,16 +62,16 @@ def declared(
 
 
 class Progress(NamedTuple):
-    """What a session is in the middle of: a transaction, and a run that it resumed."""
+    """The open transaction of a session, and the run that it resumed."""
 
     held: PendingChanges | None
     resumed: ResumedRun | None
 
 
 class OnceCalls:
-    """The calls of a session whose tools are made once.
+    """The calls of a session's tools that are ``once``.
 
-    ``turns`` are those going on. ``tools`` are the declarations of the tools by name.
+    ``turns`` are the open turns. ``tools`` are the declarations of the tools by name.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class OnceCalls:
         self._policy: Policy | None = policy
         self.turns = OpenTurns()
         self.tools: dict[str, Declaration] = {}
-        # Calls of resumed runs, which use their approvals themselves.
+        # Calls of resumed runs; these calls use their approvals themselves.
         self._resumed: set[str] = set()
         self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]
         self._locks = WeakKeyDictionary()
@@ -121,9 +121,9 @@ class OnceCalls:
         return same
 
     def _lock(self) -> asyncio.Lock:
-        """Calls of one turn begin one after the other.
+        """A lock that makes the calls of one turn begin one after the other.
 
-        Two that mean the same must not take over the same effect.
+        Without it two calls for the same effect could both take it over.
         """
         return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
@@ -132,7 +132,7 @@ class OnceCalls:
     ) -> None:
         """Use up the stored approvals of calls that these items answer.
 
-        A tool that is made once does so before the call.
+        A tool that is ``once`` does so before the call.
         """
         if resumed is None or not resumed.approved:
             return
@@ -141,7 +141,7 @@ class OnceCalls:
 
 
 def _journaled(tool: FunctionTool, runner: SessionRunner, begun: Begin) -> Invoke:
-    """Makes a call of a tool if it may be made, and records how it ended."""
+    """An invoke that makes a call only if it may be made, and records its end."""
 
     async def invoke(context: ToolContext[Any], arguments: str) -> Any:
         name = tool.name
@@ -156,7 +156,7 @@ def _journaled(tool: FunctionTool, runner: SessionRunner, begun: Begin) -> Invok
         except Exception as error:
             await journal.fail(error)
             raise
-        if failures:  # the SDK has made a text for the model of it
+        if failures:  # the SDK turned the error into a text for the model
             await journal.fail(failures[-1])
             return result
         return await journal.complete(result)
@@ -165,9 +165,9 @@ def _journaled(tool: FunctionTool, runner: SessionRunner, begun: Begin) -> Invok
 
 
 def noting(invoke: Invoke, failures: list[Exception]) -> Invoke:
-    """The same, which also notes an error that the SDK turns into a text.
+    """The same invoke; it also notes an error that the SDK turns into a text.
 
-    Versions before 0.24 do not let us see these: their text counts as a result.
+    Versions before 0.24 hide these errors: there the text counts as a result.
     """
     inner = getattr(invoke, IMPLEMENTATION, None)
     if inner is None:
@@ -195,7 +195,7 @@ class CallJournal:
         self._runner, self._call, self._attempt = runner, call, attempt
 
     async def complete(self, result: Any) -> Any:
-        """The recorded result; one that cannot be stored is recorded as its text."""
+        """The recorded result; one that cannot be stored is recorded as text."""
         save, call = self._runner.save, self._call
         try:
             return await save(calls.complete, call, self._attempt, result)

@@ -53,7 +53,7 @@ class ResumedRun(msgspec.Struct, frozen=True):
         return cls(run["id"], calls, asked, asked & approved)
 
     def is_answered_by(self, items: Sequence[object]) -> bool:
-        """Whether items answer a call that the run waits for."""
+        """True if items answer a call that the run waits for."""
         return bool(self.calls & answered(items))
 
 
@@ -65,8 +65,8 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
     ``added``. If these answer calls of the run that the session ``resumes``, that run
     must still be stored. ``run`` is a paused run to store, ``None`` to remove the
     stored one. ``expired`` selects items to remove from the front. ``id`` is that of
-    the checkpoint, if calls were made that it will have. ``summary`` is what a summary
-    stands for, if that is known.
+    the new checkpoint, if the change has calls that were made for it. ``summary``
+    describes the items that a summary replaces, if they are known.
     """
 
     dropped: Sequence[object] | None = ()
@@ -82,7 +82,7 @@ class SessionChange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def only_adds(self) -> bool:
-        """Whether the change does not depend on the stored items."""
+        """True if the change does not depend on the stored items."""
         return self.dropped == () and self.expired is None
 
 
@@ -101,7 +101,7 @@ def next_run(
 
 
 def is_unanswered(run: Mapping[str, Any], open_: Sequence[str]) -> bool:
-    """Whether a call that was open when the run was stored still is."""
+    """True if a call that was open when the run was stored still is."""
     return not run.get("open") or not set(open_).isdisjoint(run["open"])
 
 
@@ -141,8 +141,9 @@ def run_after(
 ) -> dict[str, object]:
     """The paused run after items were dropped and added; `UNSET` removes it.
 
-    It is removed when one of its calls is answered or dropped: then it was continued,
-    or cannot be. Resuming it once more would make the calls a second time.
+    The run is removed when one of its calls is answered, because it was continued, or
+    dropped, because it cannot be continued. Resuming it would make the calls a second
+    time.
     """
     calls = set(cast("list[str]", fields_of(run).get("calls", [])))
     taken_back = {call.id for item in dropped for call in calls_of(item)}

@@ -1,4 +1,4 @@
-"""How a session's operations run: changes are finished though a caller is cancelled."""
+"""Runs a session's operations: changes are finished even if the caller is cancelled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SessionRunner:
         self._is_closed = False
 
     def close(self) -> None:
-        """Run nothing any more."""
+        """Refuse all later operations."""
         self._is_closed = True
 
     def be_open(self) -> None:

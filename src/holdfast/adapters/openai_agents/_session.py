@@ -56,8 +56,8 @@ class HoldfastSession:
     Every change is one checkpoint, saved as a whole or not at all. A caller that is
     cancelled during a change waits until it is saved or has failed; if it failed, that
     is the cause of the `CancelledError`. ``metadata`` is called with the context of the
-    run, and its result becomes the metadata of the checkpoint. ``effects`` is what
-    happens when a call of a tool made `once` means an effect that was left behind.
+    run, and its result becomes the metadata of the checkpoint. ``effects`` is the
+    policy for a call of a `once` tool for an effect that was left behind.
     """
 
     session_settings: SessionSettings | None
@@ -107,7 +107,7 @@ class HoldfastSession:
     def close(self) -> None:
         """End the session, and close the store if it was opened here.
 
-        Whatever is asked of it afterwards raises `SessionClosed`.
+        Later calls of its methods raise `SessionClosed`.
         """
         self._runner.close()
         if self._owned is not None:
@@ -206,9 +206,9 @@ class HoldfastSession:
     ) -> HoldfastSession:
         """A new session that shares the items up to a checkpoint.
 
-        Nothing is copied. A run that is paused there is paused in both sessions.
-        ``effects`` is the policy of its tools made `once`, also in forks of it:
-        ``"deny"`` makes none of their calls.
+        Nothing is copied. A run that is paused at that checkpoint is paused in both
+        sessions. ``effects`` is the policy of the new session's `once` tools, also in
+        its forks: ``"deny"`` makes none of their calls.
         """
         self._be_alone()
         old = self._conversation
@@ -239,7 +239,7 @@ class HoldfastSession:
         return await self._runner.save(self._mine(moves.undo), self._thread)
 
     async def delete(self) -> bool:
-        """Delete the conversation with its history; returns whether there was one.
+        """Delete the conversation with its history; False if there was none.
 
         Adding to it afterwards raises `Conflict`; `clear_session` creates it again.
         """
@@ -277,12 +277,12 @@ class HoldfastSession:
 
         ``agent`` is the one the run began with. The options are those of
         `RunState.from_json`: ``context_override``, ``context_deserializer``,
-        ``strict_context``. Nothing that the stored run names is imported or called.
-        It holds approvals: a program that can write to the store can approve calls.
-        An approval that was used is not in it any more, unless the tool was made `once`
-        and so cannot be called with it again.
-        A run that this version of the SDK cannot read raises `FormatMismatch`. When two
-        workers load a run and resume it, the second gets a `Conflict` from `add_items`.
+        ``strict_context``. Nothing that the stored run names is imported or called. The
+        run holds approvals, so a program that can write to the store can approve calls.
+        A used approval is not in it any more, except for a `once` tool, which refuses a
+        second call. A run that this version of the SDK cannot read raises
+        `FormatMismatch`. When two workers load a run and resume it, the second gets a
+        `Conflict` from `add_items`.
         """
         held = self._held.run if self._held is not None else UNSET
         if held is UNSET:
@@ -314,17 +314,17 @@ class HoldfastSession:
         """A copy of a tool whose calls happen once, also after a kill or a rewind.
 
         A call is recorded before it is made, and its result after. The same call in a
-        resumed run, in any process, returns the recorded result. So does a call that
-        means the same effect after a rewind, a fork, `pop_item` or `clear_session`,
-        with whatever id: ``key``, ``undo`` and ``policy`` are those of `holdfast.once`,
-        and are read from the tool's function if that is declared. A tool whose function
-        is `holdfast.repeatable` is returned as it is.
+        resumed run, in any process, returns the recorded result. So does a call for the
+        same effect after a rewind, a fork, `pop_item` or `clear_session`, also with
+        another id: ``key``, ``undo`` and ``policy`` are those of `holdfast.once`, and
+        are read from the tool's function if that is declared. A tool whose function is
+        `holdfast.repeatable` is returned as it is.
 
         A call that began and did not end may have taken effect: the run fails, and the
         cause of its error is a `Conflict` with the code ``call_interrupted``. Check its
-        effect, then `resolve` it or pass ``again=True`` to make it again. A call with
-        an approval uses that up: the code ``approval_used`` says that it was used
-        before. A result that cannot be stored is recorded as its text.
+        effect, then `resolve` it or pass ``again=True`` to make it again. A call uses
+        its approval up; the code ``approval_used`` says that an earlier call used it. A
+        result that cannot be stored is recorded as its text.
         """
         found = declared(tool, key, undo, policy)
         if found.is_repeatable:
@@ -336,19 +336,19 @@ class HoldfastSession:
         return self._calls.once(tool, found, current, again=again)
 
     async def effects(self, *, left_behind: bool = False) -> list[Effect]:
-        """The calls that this session made `once`, oldest first.
+        """The calls of `once` tools in this session, oldest first.
 
-        With ``left_behind`` those that the session and its forks made and that are in
-        force, but that its items do not have any more.
+        With ``left_behind`` the calls in force that the session and its forks made, but
+        whose items they no longer have.
         """
         return await self._runner.read(
             _effects.effects, self._conversation, left_behind=left_behind
         )
 
     async def resolve(self, call: str, result: object) -> Any:
-        """Record what a call returned that began and did not end, by its id.
+        """Record the result of a call without a recorded end, by the id of the call.
 
-        The next call that means the same gets this result, and is not made.
+        The next call for the same effect gets this result, and is not made.
         """
         resolve = _effects.resolve
         return await self._runner.save(resolve, self._conversation, call, result)
@@ -356,8 +356,8 @@ class HoldfastSession:
     async def compensate(self) -> Compensation:
         """Undo the effects left behind, newest first, by the ``undo`` of their tools.
 
-        Each is journaled before and after, so that a repeated call goes on where the
-        last one ended. The tools are those that were passed to `once`.
+        Each undo is journaled before and after, so that a second `compensate` continues
+        where the first one stopped. The tools are those that were passed to `once`.
         """
         undoing = Undoing(self._runner, self._calls.tools)
         return await undoing.compensate(self._conversation)
@@ -415,7 +415,7 @@ class HoldfastSession:
             self._resumed = None  # the run is not stored any more
 
     async def _try(self, wanted: SessionChange) -> bool:
-        """Make a change; returns whether there was anything to change."""
+        """Make a change; False if there was nothing to change."""
         try:
             await self._change(wanted)
         except Untouched:

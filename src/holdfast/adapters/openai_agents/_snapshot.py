@@ -28,10 +28,10 @@ from holdfast.workspace import FileEntry, Omitted, Tree
 PREFIX = "sandbox:"
 _PIECE = 1 << 20
 _IN_MEMORY = 1 << 24
-# What reading a damaged or forged tar archive raises; a hard link can name no file, or
-# itself.
+# Errors of reading a damaged or forged tar archive; a hard link can name a missing
+# file, or itself.
 _UNREADABLE = (OSError, tarfile.TarError, ValueError, KeyError, RecursionError)
-# What a workspace in the sandbox keeps for itself; no checkpoint has files in it.
+# The own folder of a workspace in the sandbox; no checkpoint has files in it.
 _OWN_FOLDER = b".holdfast"
 
 
@@ -84,7 +84,7 @@ class HoldfastSnapshot(SnapshotBase):
             return _archive(thread, head, thread.files(head))
 
     async def restorable(self, *, dependencies: Dependencies | None = None) -> bool:
-        """Whether files were saved."""
+        """True if files were saved."""
         del dependencies
         return await asyncio.to_thread(self._restorable)
 

@@ -30,9 +30,9 @@ class PendingChanges:
         self.added: Items = []
         self.run: Mapping[str, Any] | Unset | None = UNSET
         self.metadata = b""
-        # What a summary stands for, if all items were replaced.
+        # The summary after the transaction, if it replaced all items.
         self.summary: Summary | Unset | None = UNSET
-        # The id of the checkpoint that will have all of it.
+        # The id of the checkpoint that will have all changes.
         self.id = uuid7()
 
     async def items(self, limit: int | None, read: Read) -> Items:
@@ -61,7 +61,7 @@ class PendingChanges:
         return found[0]
 
     def _taken_back(self, popped: dict[str, Any]) -> dict[str, Any]:
-        """An item; calls that were made before it was taken back are left behind."""
+        """An item; the calls that were made before its removal are left behind."""
         if isinstance(self.summary, Summary):
             self.summary = self.summary.within(len(self.added))
         if calls_of(popped) or answers_of(popped):
@@ -84,13 +84,13 @@ class PendingChanges:
         """All items as they will be after the transaction."""
 
         async def read(limit: int | None) -> Items:
-            del limit  # all are asked for
+            del limit  # it always returns all items
             return stored.items
 
         return await self.items(None, read)
 
     def summary_of(self, stored: StoredItems) -> Summary | None:
-        """What a summary will stand for after the transaction."""
+        """The summary after the transaction."""
         if not isinstance(self.summary, Unset):
             return self.summary
         removed = stored.items if self.is_cleared else self.dropped

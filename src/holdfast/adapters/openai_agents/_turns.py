@@ -1,4 +1,4 @@
-"""The turns of runs that are going on: which checkpoint will have their calls.
+"""The open turns of runs, with the ids of the checkpoints that will have their calls.
 
 The SDK saves a call together with its result, at the end of the turn. Until then the
 turn has the id that this checkpoint will get. If the turn is never saved, no checkpoint
@@ -24,12 +24,12 @@ class Turn:
 
     @property
     def run(self) -> object | None:
-        """What identifies the run, ``None`` when the run is gone."""
+        """The object that identifies the run, ``None`` when the run is gone."""
         return self._run()
 
 
 class OpenTurns:
-    """The turns of a session that are going on, at most one of each run."""
+    """The open turns of a session, at most one of each run."""
 
     def __init__(self) -> None:
         self._turns: list[Turn] = []
@@ -47,8 +47,8 @@ class OpenTurns:
     def find(self, items: Sequence[object], run: object | None) -> Turn | None:
         """The turn that items are the end of.
 
-        They have its calls. Those of an agent that is itself a tool they have not, so
-        the run counts as well; the SDK tells it since 0.20.
+        The items have the calls of the turn, except the calls of an agent that is
+        itself a tool; such a turn is found by its run, which the SDK gives since 0.20.
         """
         made = {call.id for item in items for call in calls_of(item)}
         made |= {id_ for item in items for id_ in answers_of(item)}
@@ -62,7 +62,7 @@ class OpenTurns:
         return self._of_run(run)
 
     def end(self, turn: Turn | None) -> None:
-        """The turn is saved: later calls of its run belong to the next one."""
+        """Close a saved turn: later calls of its run belong to the next turn."""
         self._turns = [other for other in self._turns if other is not turn]
 
     def _of_run(self, run: object) -> Turn | None:

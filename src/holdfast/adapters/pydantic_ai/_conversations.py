@@ -51,7 +51,7 @@ LEFT: Final = "branch"
 
 
 class StoredRecord(NamedTuple):
-    """A record as the head of a thread has it."""
+    """A record as stored at the head of a thread."""
 
     thread: str
     head: Checkpoint
@@ -67,7 +67,7 @@ class HoldfastConversationStore(ConversationStore):
     transaction. A caller that is cancelled during a change waits until it is made.
 
     A conversation is a thread whose list ``messages`` has its entries; a fork shares
-    them. `delete` deletes the entries that no other conversation has.
+    them. `delete` deletes the entries that belong to no other conversation.
     """
 
     def __init__(self, store: StoreOrAddress, **options: Unpack[OpenOptions]) -> None:
@@ -95,7 +95,7 @@ class HoldfastConversationStore(ConversationStore):
     async def read_records(
         self, *, scope: str | None = None, limit: int | None = None
     ) -> Sequence[ConversationRecord]:
-        """The records, or those of a scope, last saved first."""
+        """The records of all scopes or of one, last saved first."""
         if limit == 0:
             return []
         page = await self._store.threads(
@@ -108,7 +108,7 @@ class HoldfastConversationStore(ConversationStore):
     async def read_history(
         self, head_id: str | None, *, limit: int | None = None
     ) -> list[ConversationEntry]:
-        """The entries up to one, in order, or only the last of them."""
+        """The entries up to and including one, in order, or only the last of them."""
         if head_id is None or limit == 0:
             return []
         return _decoded(_ENTRIES, await self._index.history(head_id, limit))
@@ -140,7 +140,7 @@ class HoldfastConversationStore(ConversationStore):
     async def delete_record(
         self, conversation_id: str, *, expected_revision: str
     ) -> None:
-        """Delete a conversation, with the entries that no other one has."""
+        """Delete a conversation, with the entries that belong to no other one."""
         found = await self._expected(conversation_id, expected_revision)
         if found is None:
             raise ConversationConflict(conversation_id)
@@ -164,7 +164,7 @@ class HoldfastConversationStore(ConversationStore):
         new: Sequence[ConversationEntry],
         found: StoredRecord | None,
     ) -> None:
-        """Save on what is there: on its end, on an earlier entry, or as a fork."""
+        """Save at the end of the conversation, at an earlier entry, or as a fork."""
         before = new[0].parent_id if new else record.head_id
         change = _Change(record, new)
         if before == (found.values.get("head_id") if found else None):
@@ -180,7 +180,7 @@ class HoldfastConversationStore(ConversationStore):
             await self._own(change, found.owner)
 
     async def _fork(self, change: _Change, source: Found) -> None:
-        """Begin a conversation with entries of others, which it shares."""
+        """Begin a conversation with the entries of another one; the two share them."""
         try:
             thread = await self._store.thread(source.place.thread).fork(
                 change.thread, at=source.place.checkpoint
@@ -196,7 +196,7 @@ class HoldfastConversationStore(ConversationStore):
         await self._own(change, forked.owner)
 
     async def _own(self, change: _Change, owner: str | None) -> None:
-        """Give a thread to the scope of its conversation, if it was another's."""
+        """Set the owner of a thread to the scope of its conversation, if different."""
         if owner != change.owner:
             await self._store.thread(change.thread).describe(owner=change.owner)
 
@@ -247,7 +247,7 @@ class HoldfastConversationStore(ConversationStore):
 
 
 class _Change:
-    """A record and its new entries as they are stored."""
+    """A record and its new entries in their stored form."""
 
     def __init__(
         self, record: ConversationRecord, new: Sequence[ConversationEntry]
@@ -260,9 +260,10 @@ class _Change:
         self.values: dict[str, Any] = values
         self.unset = [name for name in _VALUES if name not in self.values]
         dumped: Entries = _ENTRIES.dump_python(list(new), mode="json")
-        # The message first: a view that cuts an element short shows what was said.
+        # The message first: a view that cuts an element short then shows the message.
         self.entries = [{"message": entry["message"], **entry} for entry in dumped]
-        # An older head is named anew: retention may remove the checkpoint it came with.
+        # The head is indexed again if it is older: retention may remove the checkpoint
+        # that added it.
         head = [record.head_id] if record.head_id is not None else []
         self.ids = [entry.id for entry in new] or head
 
@@ -291,7 +292,7 @@ def _record(found: StoredRecord) -> ConversationRecord:
 
 def _decoded(adapter: TypeAdapter[T], stored: object) -> T:
     try:
-        # From JSON, as only there bytes are read from the text they were made to.
+        # From JSON, because only then bytes are decoded from text.
         return adapter.validate_json(to_json(stored, inf_nan_mode="constants"))
     except ValidationError as error:
         raise FormatMismatch(

@@ -27,7 +27,7 @@ from holdfast.effects import Effect
 from holdfast.operations import OpenOptions
 from holdfast.operations.stores import StoreOrAddress, UsedStore, settled
 
-# Steps are numbered in the order in which they begin, which "parallel" leaves open.
+# Steps are numbered in the order in which they begin; "parallel" has no fixed order.
 ToolOrder = Literal["sequential", "parallel_ordered_events"]
 
 
@@ -39,10 +39,10 @@ class HoldfastDurability(BaseDurabilityCapability[AgentDepsT]):
     ``store`` is a `Store`, an `AsyncStore`, or an address, which is opened with the
     options of `holdfast.open` and closed by `close`. ``models``,
     ``event_stream_handler`` and ``name`` are those of the framework's capabilities.
-    Outside of a `run` an agent runs as always, and nothing is recorded.
+    Outside of a `run` nothing is recorded.
 
     Calls of tools that are declared `holdfast.once` are effects: they are made at most
-    once. Any other tool that a process was killed in is called again.
+    once. Any other tool is called again if the process was killed during its call.
     """
 
     engine_spec: ClassVar[DurabilityEngineSpec] = DurabilityEngineSpec(
@@ -51,7 +51,7 @@ class HoldfastDurability(BaseDurabilityCapability[AgentDepsT]):
         durable_container_noun="run",
         codec=StepCodec(),
         serialization_failure=not_storable,
-        # A run whose steps of a server are all recorded never connects to it.
+        # A run connects to a server only if a step of the server is not recorded yet.
         toolset_lifecycles={
             "function": "enter-always",
             "mcp": "enter-in-durable-unit",
@@ -84,9 +84,9 @@ class HoldfastDurability(BaseDurabilityCapability[AgentDepsT]):
     async def run(self, run_id: str) -> AsyncGenerator[DurableRun]:
         """Make what agents do inside of the block steps of a run.
 
-        What was recorded under the id before, in any process, is taken from there, so
-        that a run that was killed goes on. A finished run gives the same results again.
-        `Conflict` with the code ``run_moved`` if another worker continues the run.
+        Steps that any process recorded under the id are not made again, so that a
+        killed run continues. A finished run gives the same results again. `Conflict`
+        with the code ``run_moved`` if another worker continues the run.
         """
         run = DurableRun(self._used.awaited, run_id)
         await run.open()
@@ -99,12 +99,12 @@ class HoldfastDurability(BaseDurabilityCapability[AgentDepsT]):
     # --- calls whose outcome is unknown -----------------------------------------------
 
     async def unknown(self, run_id: str) -> list[Effect]:
-        """The calls of a run and its forks that began and whose end is not recorded."""
+        """The calls of a run and its forks without a recorded end."""
         runner = self._used.awaited.runner
         return await runner.run(_once.unknown, thread_name(RUN, run_id))
 
     async def resolve(self, effect: Effect, result: object) -> None:
-        """Record what a call returned, as you have found out."""
+        """Record the result of a call, as the caller found out."""
         runner = self._used.awaited.runner
         await settled(runner.run(_once.resolve, effect, result))
 

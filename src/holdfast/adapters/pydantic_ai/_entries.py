@@ -1,8 +1,9 @@
-"""Where the entries of conversations stand: found by their ids alone.
+"""The places of conversations' entries, found by the ids of the entries alone.
 
 An entry is an element of the list of messages of a thread, and stays one in every later
-checkpoint, also of forks. The journal of one thread says which checkpoint has an entry:
-the key is the id of the entry and that of the checkpoint, the value is the thread.
+checkpoint, also of forks. The journal of one thread is an index of the checkpoints that
+have an entry: the key is the id of the entry and that of the checkpoint, the value is
+the thread.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The entries up to one, and whether its checkpoint ends with it."""
+    """The entries up to and including one; ``is_end`` if the checkpoint ends there."""
 
     place: Place
     entries: Entries
@@ -38,7 +39,7 @@ class Found(NamedTuple):
 
 
 def index_rows(ids: Iterable[str], place: Place) -> dict[str, str]:
-    """What the index has to say about entries of a checkpoint."""
+    """The rows of the index for entries of a checkpoint."""
     return {f"{_key(id_)}{place.checkpoint}": place.thread for id_ in ids}
 
 
@@ -54,14 +55,14 @@ def _up_to(entries: Entries, id_: str) -> Entries | None:
 
 
 class EntryIndex:
-    """Finds entries in a store; keeps nothing itself."""
+    """Finds entries in a store; has no state of its own."""
 
     def __init__(self, store: AsyncStore) -> None:
         self._store = store
         self._index = store.thread(INDEX)
 
     async def history(self, id_: str, limit: int | None) -> Entries:
-        """The entries up to one, or only the last of them; `LookupError` if gone."""
+        """The entries up to an id, or only the last of them; `LookupError` if gone."""
         if limit is not None:
             for place in await self._places(id_):
                 ending = await self._ending(place, id_, limit)
@@ -83,7 +84,7 @@ class EntryIndex:
         )
 
     async def forget(self, ids: Iterable[str]) -> None:
-        """Forget where entries were, if the checkpoints are gone."""
+        """Remove places of entries from the index, if the checkpoints are gone."""
         keys = [key for id_ in ids for key in await self._index.recorded_all(_key(id_))]
         gone: dict[str, bool] = {}
         for checkpoint in {key.rpartition("/")[2] for key in keys}:
@@ -104,7 +105,7 @@ class EntryIndex:
         return found[::-1]
 
     async def _relatives(self, places: Sequence[Place]) -> list[Place]:
-        """The heads of the same family, for checkpoints that retention has removed."""
+        """The heads of the same family, for checkpoints that retention removed."""
         found: list[Place] = []
         for name in {place.thread for place in places}:
             try:
@@ -115,7 +116,7 @@ class EntryIndex:
         return found
 
     async def _ending(self, place: Place, id_: str, limit: int) -> Entries | None:
-        """The last entries up to one, if they are near the end of a checkpoint."""
+        """The last entries up to an id, if it is near the end of a checkpoint."""
         thread, count = self._store.thread(place.thread), limit + SOME
         try:
             entries = await thread.tail(MESSAGES, count, ref=place.checkpoint)
@@ -133,7 +134,7 @@ class EntryIndex:
             return list(page)
         except NotFound:
             pass
-        # A deleted thread leaves behind what its forks still have.
+        # A deleted thread keeps the checkpoints that its forks still have.
         try:
             state = await self._store.load(await self._store.get(place.checkpoint))
         except NotFound:

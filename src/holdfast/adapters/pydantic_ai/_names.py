@@ -1,4 +1,4 @@
-"""Names of threads and keys, made of ids that may be any text."""
+"""Names of threads and keys, made of ids with any characters."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from urllib.parse import quote, unquote
 
 CONVERSATION = "pydantic_ai"
 RUN = "pydantic_ai_run"
-# `quote` never gives this, so it stands for the empty text, which no name may be.
+# `quote` never returns this, so it stands for the empty text, which no name may be.
 _EMPTY = "%"
 
 
 def escaped(text: str, *, readable: str = "/:@") -> str:
-    """A text as a part of a name; no two texts become the same."""
+    """A text as a part of a name; different texts stay different."""
     return quote(text, safe=readable, errors="surrogatepass") or _EMPTY
 
 

@@ -58,9 +58,9 @@ def declared(
     tool: object | None,
     name: str,
 ) -> Declaration | None:
-    """What the function of a tool says, if its calls are effects.
+    """The declaration of a tool's function, if the calls of the tool are effects.
 
-    The tools of dynamic toolsets and of servers have no function that could be asked.
+    The tools of dynamic toolsets and of servers have no function with a declaration.
     """
     if tool is None or not isinstance(operation_id, ToolsetCallToolId):
         return None
@@ -91,14 +91,14 @@ async def call_once(
     asked: ToolsetCallToolParams,
     body: Callable[[], Awaitable[object]],
 ) -> object:
-    """What a call gives that is made at most once, also if the process is killed."""
+    """The result of a call that is made at most once, also if the process is killed."""
     runner = run.store.runner
     call = await settled(runner.run(_begin, _journaled(run, step, tool, asked), tool))
     if call.permission.is_completed:
         return {"result": call.permission.result, "kind": RETURNED}
     try:
         payload = await body()
-    except Unstorable:  # it was made: whether it took effect is for a person to say
+    except Unstorable:  # the call was made: a person has to check its effect
         raise
     except Exception as error:
         await settled(runner.run(_fail, call, f"{type(error).__name__}: {error}"))
@@ -140,7 +140,7 @@ async def _begin(context: Context, made: JournaledCall, tool: Declaration) -> On
 
 
 def _advised(conflict: Conflict) -> Conflict:
-    """The same refusal, with what to do about it here."""
+    """The same refusal, with the next step in terms of this adapter."""
     advice = _ADVICE.get(conflict.code)
     if advice is None:
         return conflict
@@ -162,7 +162,7 @@ async def _fail(context: Context, call: OnceCall, error: str) -> None:
 
 
 async def unknown(context: Context, thread: str) -> list[Effect]:
-    """The calls of a run and its forks that began and did not end."""
+    """The calls of a run and its forks without a recorded end."""
     record = await find_record(context, thread)
     if record is None:
         raise NotFound(f"there is no run {thread!r}; see threads()", thread=thread)
@@ -171,7 +171,7 @@ async def unknown(context: Context, thread: str) -> list[Effect]:
 
 
 async def resolve(context: Context, effect: Effect, result: object) -> None:
-    """Record what a call returned that began and did not end."""
+    """Record the result of a call without a recorded end."""
     await calls.complete(context, _stored(effect), effect.attempt, result)
 
 

@@ -1,7 +1,7 @@
 """A durable run: the steps it has made, and the record of the next one.
 
-The steps are in the state of a thread and not in its journal, so that a run that is
-rewound or forked goes on from there.
+The steps are in the state of a thread and not in its journal, so that a run continues
+from the checkpoint it was rewound to or forked at.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ STEPS: Final = "steps"
 
 
 class Step(NamedTuple):
-    """The n-th use of a name in a run: names repeat."""
+    """The n-th use of a name in a run, because names repeat."""
 
     name: str
     nth: int
 
 
 class DurableRun:
-    """A run in this process; what other processes made of it is read when it opens.
+    """A run in this process; the steps of other processes are read when it opens.
 
-    ``id`` is the one that the caller gave it.
+    ``id`` is the id that the caller gave.
     """
 
     def __init__(self, store: AsyncStore, id_: str) -> None:
@@ -46,7 +46,7 @@ class DurableRun:
         self._results: dict[Step, object] = {}
         self._uses: Counter[str] = Counter()
         self._agents = 0
-        self._stored = 0  # how many messages
+        self._stored = 0  # the number of messages
         self._heard: list[ModelMessage] = []
         self._turn = asyncio.Lock()
 
@@ -67,12 +67,12 @@ class DurableRun:
             self._results[Step(made["name"], made["nth"])] = result
 
     def next_agent(self) -> str:
-        """The id of the next run of an agent in this one, the same when resumed."""
+        """The id of the next run of an agent in this one; a resumed run repeats it."""
         self._agents += 1
         return self.id if self._agents == 1 else f"{self.id}:{self._agents}"
 
     async def started_at(self, agent_run: str) -> datetime:
-        """When a run of an agent was begun first, to count its timeout from."""
+        """The time when a run of an agent first began; its timeout starts there."""
         step = self.next_step(f"{agent_run}__start")
         if not self.is_made(step):
             now = datetime.now(UTC).isoformat()
@@ -85,17 +85,17 @@ class DurableRun:
         return Step(name, self._uses[name] - 1)
 
     def is_made(self, step: Step) -> bool:
-        """Whether a step was made before."""
+        """True if a step was made before."""
         return step in self._results
 
     def result(self, step: Step) -> object:
-        """What a step gave."""
+        """The recorded result of a step."""
         return self._results[step]
 
     def new_messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """The messages of a request that no request before it had.
+        """The messages of a request that no earlier request had.
 
-        The answer to the last request is not among them: its step has it.
+        The answer to the last request is left out, because its step has it.
         """
         before, self._heard = self._heard, list(messages)
         if self._heard[: len(before)] != before:  # the history was rewritten
@@ -106,12 +106,13 @@ class DurableRun:
     async def record(
         self, step: Step, result: object, asked: Sequence[ModelMessage], *, kind: str
     ) -> None:
-        """Save what a step gave, durable when this returns."""
+        """Save the result of a step, durable when this returns."""
         messages = ModelMessagesTypeAdapter.dump_python(list(asked), mode="json")
         made: dict[str, Any] = {"name": step.name, "nth": step.nth}
         async with self._turn:
             if _is_answer(result):
-                # Stored once: the answer of a model is one of the messages.
+                # The answer of a model is one of the messages, so it is stored only
+                # there.
                 messages.append(result)
                 made["message"] = self._stored + len(messages) - 1
             else:
@@ -139,10 +140,10 @@ class DurableRun:
 
 
 def _is_answer(result: object) -> bool:
-    """Whether a step gave the answer of a model."""
+    """True if the result of a step is the answer of a model."""
     is_mapping = isinstance(result, dict)
     return is_mapping and cast("dict[str, Any]", result).get("kind") == "response"
 
 
-# The run around the code that asks; none inside of a step, which is recorded as one.
+# The run around the calling code; none inside of a step, which is recorded as one.
 running: ContextVar[DurableRun | None] = ContextVar("holdfast_run", default=None)

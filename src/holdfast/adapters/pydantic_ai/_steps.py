@@ -1,4 +1,4 @@
-"""How the framework's durable operations become steps of a run."""
+"""The framework's durable operations as steps of a run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from holdfast.errors import FormatMismatch, Unstorable
 class StepCodec:
     """JSON; a step that cannot be read is an error of the store.
 
-    The framework would take a `ValidationError` for bad arguments of a tool, and let
-    the model call it once more.
+    The framework would treat a `ValidationError` as bad arguments of a tool, and the
+    model would call it again.
     """
 
     def dump(self, tp: Any, value: Any) -> Any:
@@ -51,12 +51,12 @@ class StepCodec:
 
 
 def not_storable(error: Exception) -> Unstorable:
-    """What the framework raises for a result that cannot be encoded."""
+    """The error that the framework raises for a result that cannot be encoded."""
     return Unstorable("result", f"cannot be stored as JSON: {error}")
 
 
 class GivenParameters:
-    """Hands the parameters of an operation on, where others hash them."""
+    """Passes on the parameters of an operation, where other backends hash them."""
 
     def project(self, params: Any) -> tuple[object, ...]:
         return (params,)
@@ -104,7 +104,7 @@ class StepBackend(JournalCallableOperationBackend[Declaration | None]):
         cache_key: tuple[object, ...],
         config: Declaration | None,
     ) -> object:
-        """What a step gives: recorded before, or made now and recorded."""
+        """The result of a step: the recorded one, or a new one, which is recorded."""
         run = running.get()
         assert run is not None
         step, [params] = run.next_step(name), cache_key

@@ -1,7 +1,7 @@
-"""Bytes of a storage as a state, so that versions of a document share what is equal.
+"""Bytes of a storage as a state, so that versions of a document share equal parts.
 
-The bytes come back as they were written: JSON is taken apart only if it is written as
-Strands writes it, which is checked. A snapshot becomes a state with its fields as
+The bytes come back as they were written: JSON is split into values only if it has the
+exact form in which Strands writes it. A snapshot becomes a state with its fields as
 values, the messages among them; the rest is kept under the name ``snapshot``.
 """
 
@@ -42,7 +42,7 @@ def bytes_of(state: Mapping[str, Any]) -> bytes:
 
 
 def says_the_same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two states are equal but for the time at which they were written."""
+    """True if two states are equal but for the time of the write."""
     return _timeless(one) == _timeless(other)
 
 

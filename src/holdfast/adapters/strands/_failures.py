@@ -1,4 +1,4 @@
-"""What Holdfast raises, as the exceptions that Strands knows."""
+"""Errors of Holdfast as the exceptions of Strands."""
 
 from __future__ import annotations
 

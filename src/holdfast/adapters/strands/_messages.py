@@ -1,4 +1,4 @@
-"""Messages of a session as they are stored: the message, and what is known of it."""
+"""Messages of a session as they are stored: message and record of the session."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from strands.types.session import SessionMessage
 from holdfast.adapters.strands._plain import plain
 
 MESSAGES = "messages"
-# The name under which an element has what a session knows of its message.
+# The name of the session's record of a message in a stored element.
 RECORD = "session_message"
 
 
 def element(message: SessionMessage) -> dict[str, Any]:
-    """The message that the model gets; a redacted one stays in its record."""
+    """The stored element of a message; its record has the text before a redaction."""
     record = plain(vars(message))
     redacted = record.pop("redact_message")
     if redacted is None:

@@ -1,4 +1,4 @@
-"""The threads of sessions, agents and keys. Escaped, so that no two get one name."""
+"""The threads of sessions, agents and keys; escaping keeps names different."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def multi_agent_name(session_id: str, id_: str) -> str:
 
 
 class KeyPlace(NamedTuple):
-    """Where the bytes of a key are: the head of a thread, or a label in it."""
+    """The place of a key's bytes: the head of a thread, or a label in it."""
 
     thread: str
     label: str | None = None
@@ -55,12 +55,12 @@ def key_of(thread: str, label: str | None = None) -> str:
 
 
 def prefixes(query: str) -> tuple[str, str]:
-    """How the threads begin whose keys begin with a query: of keys, and of folders."""
+    """The prefixes of threads for keys with a prefix: of keys, and of folders."""
     return f"{STORAGE}:{quote(query)}", f"{HISTORY}:{quote(query)}"
 
 
 def history_names(query: str) -> list[str]:
-    """The thread of the folder that a query is in, if it can have such snapshots."""
+    """The threads of the snapshots below a prefix, if it is inside of such a folder."""
     folder, slash, _ = query.rpartition("/")
     is_history = slash and folder.rpartition("/")[2] == "immutable_history"
     return [f"{HISTORY}:{quote(folder)}"] if is_history else []

@@ -1,4 +1,4 @@
-"""Values of Strands as plain ones, as its own managers get them from JSON."""
+"""Values of Strands as plain values, in the form its own managers read from JSON."""
 
 from __future__ import annotations
 

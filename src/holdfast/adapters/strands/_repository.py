@@ -22,7 +22,7 @@ AGENT_FIELDS = [field.name for field in fields(SessionAgent)]
 
 
 class HoldfastSessionRepository(SessionRepository):
-    """A repository for a `RepositorySessionManager`, which blocks as Strands wants it.
+    """A blocking repository for Strands' `RepositorySessionManager`.
 
     ``store`` is a `Store`, an `AsyncStore` over a file, or an address, which is opened
     with the options of `holdfast.open`.
@@ -60,7 +60,7 @@ class HoldfastSessionRepository(SessionRepository):
         return session
 
     def read_session(self, session_id: str, **kwargs: Any) -> Session | None:
-        """A session, also one of which only a fork of an agent's thread exists."""
+        """A session, also if only a fork of an agent's thread exists."""
         del kwargs
         with of_session(f"session {session_id!r}"):
             thread = self._session(session_id)
@@ -96,7 +96,7 @@ class HoldfastSessionRepository(SessionRepository):
     def read_agent(
         self, session_id: str, agent_id: str, **kwargs: Any
     ) -> SessionAgent | None:
-        """An agent; changes are made on top of what this has read."""
+        """An agent; later changes are made on top of the checkpoint that this read."""
         del kwargs
         with of_session(_agent(session_id, agent_id)):
             thread = self.thread(session_id, agent_id)
@@ -165,7 +165,7 @@ class HoldfastSessionRepository(SessionRepository):
         session_message: SessionMessage,
         **kwargs: Any,
     ) -> None:
-        """Replace a message. What it was before stays in the history of the thread."""
+        """Replace a message. The old one stays in the history of the thread."""
         del kwargs
         what = _agent(session_id, agent_id)
         with of_session(what):

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from strands.storage import Storage
 
-# Strands recognises a storage that has a prefix already by this class.
+# Strands detects a storage that already has a prefix by this class.
 from strands.storage.storage import (
     _NamespacedStorage,  # pyright: ignore[reportPrivateUsage]
 )
@@ -86,7 +86,7 @@ class HoldfastStorage(Storage):
             return sorted(key for key in keys if key.startswith(query))
 
     def namespace(self, prefix: str) -> Storage:
-        """A view of the keys under a prefix, as the storages of Strands have it."""
+        """A view of the keys under a prefix, as in the storages of Strands."""
         return _NamespacedStorage(self, prefix)
 
     # --- within -----------------------------------------------------------------------
@@ -135,10 +135,10 @@ def _is_latest(key: str) -> bool:
 async def _save_after(
     thread: AsyncThread, seen: Checkpoint | None, state: dict[str, Any]
 ) -> Checkpoint:
-    """Save over what was seen, unless it says the same and others went on from it.
+    """Save after the checkpoint seen, unless only the time differs and another saved.
 
-    After its last message an agent saves once more. To refuse that save would say that
-    the turn is not stored, and it would be repeated.
+    An agent saves once more after its last message. If that save were refused, Strands
+    would treat the turn as not stored, and repeat it.
     """
     try:
         return await thread.save(state, expect=seen)
@@ -166,7 +166,7 @@ async def _overwrite(
 
 
 async def _remove(thread: AsyncThread, checkpoint: Checkpoint) -> None:
-    """Delete a checkpoint, or change nothing because others deleted meanwhile."""
+    """Delete a checkpoint; change nothing if another writer deleted it meanwhile."""
     try:
         await thread.delete(checkpoint)
     except NotFound:
