@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN = $(BIN)/python
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help quick test processes servers browser nightly frameworks oldest conformance thorough coverage demo bench volume lint types mypy pyright check format reference docs package clean
+.PHONY: help quick test processes servers browser nightly frameworks oldest conformance thorough coverage demo bench volume lint types mypy pyright check format reference frozen docs package clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -99,6 +99,9 @@ format: $(VENV)/tests-ready ## repair style and formatting
 reference: $(VENV)/tests-ready ## write docs/cli.md and docs/api.md from the code
 	$(BIN)/python -m holdfast.cli._reference docs/cli.md
 	$(BIN)/python docs/reference.py docs/api.md
+
+frozen: $(VENV)/ready ## write tests/frozen from the code: public names, and the schemas of all JSON
+	WRITE_FROZEN=1 $(RUN) -m pytest -q -n 0 tests/frozen
 
 # The site needs nothing of the network, neither to be made nor to be read.
 docs: .venv-docs/ready ## make the site in build/site, and look for dead links

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any, is_typeddict
 
@@ -20,6 +20,7 @@ LINE = 80
 POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 VARIADIC = inspect.Parameter.VAR_POSITIONAL
+METHODS = (FunctionType, classmethod, staticmethod, property)
 STARS: dict[object, str] = {VARIADIC: "*", inspect.Parameter.VAR_KEYWORD: "**"}
 FUNCTIONS = ("open", "open_async", "salvage")
 DECLARATIONS = ("once", "repeatable")
@@ -123,13 +124,17 @@ def _module(name: str) -> Iterator[str]:
 
 def _class(kind: type) -> Iterator[str]:
     yield from _heading(kind)
-    fields = getattr(kind, "__struct_fields__", None) or getattr(kind, "_fields", ())
-    if is_typeddict(kind):
-        fields = tuple(kind.__annotations__)
-    if fields:
-        yield _fenced("\n".join(f"{name}: {_hint(kind, name)}" for name in fields))
-    for name, member in _members(kind):
+    if fields := "\n".join(fields_of(kind)):
+        yield _fenced(fields)
+    for name, member in members(kind, _is_offered):
         yield from _member(f"{kind.__name__}.{name}", member)
+
+
+def fields_of(kind: type) -> Iterator[str]:
+    """Each field of a record or a mapping of options, with its type."""
+    fields: Any = getattr(kind, "__struct_fields__", getattr(kind, "_fields", ()))
+    for name in kind.__annotations__ if is_typeddict(kind) else fields:
+        yield f"{name}: {_hint(kind, name)}"
 
 
 def _heading(kind: type) -> Iterator[str]:
@@ -137,8 +142,8 @@ def _heading(kind: type) -> Iterator[str]:
     yield _doc(kind)
 
 
-def _members(kind: type) -> Iterator[tuple[str, Any]]:
-    """What a class and those of ours that it inherits from offer, with a docstring."""
+def members(kind: type, is_wanted: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+    """The public members of a class, and of those of ours that it inherits from."""
     seen = set()
     for owner in kind.__mro__:
         if not owner.__module__.startswith("holdfast"):
@@ -146,13 +151,12 @@ def _members(kind: type) -> Iterator[tuple[str, Any]]:
         for name, member in vars(owner).items():
             is_public = not name.startswith(("_", "test_")) and name not in seen
             seen.add(name)
-            if is_public and _is_offered(member):
+            if is_public and is_wanted(member):
                 yield name, member
 
 
 def _is_offered(member: Any) -> bool:
-    methods = (FunctionType, classmethod, staticmethod, property)
-    return isinstance(member, methods) and bool(inspect.getdoc(member))
+    return isinstance(member, METHODS) and bool(inspect.getdoc(member))
 
 
 def _member(name: str, member: Any) -> Iterator[str]:
@@ -165,16 +169,17 @@ def _member(name: str, member: Any) -> Iterator[str]:
 
 def _function(name: str, function: Any, level: str) -> Iterator[str]:
     yield f"{level} `{name}`"
-    yield _fenced(_signature(name.rpartition(".")[2], function))
+    yield _fenced(signature_of(name.rpartition(".")[2], function))
     yield _doc(function)
 
 
-def _signature(name: str, function: Any) -> str:
+def signature_of(name: str, function: Any, length: float = LINE) -> str:
+    """A signature in one line of at most this length, or a line a parameter."""
     signature = inspect.signature(function)
     given = list(_parameters(signature))
     answer = f" -> {_text(signature.return_annotation)}"
     line = f"{name}({', '.join(given)}){answer}"
-    if len(line) <= LINE:
+    if len(line) <= length:
         return line
     return f"{name}(\n    " + ",\n    ".join(given) + f",\n){answer}"
 
@@ -200,8 +205,11 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 
 def _default(parameter: inspect.Parameter) -> str:
-    # A function's or an object's address would differ from run to run.
+    # A function's or an object's address would differ from run to run, as would a
+    # set's order.
     default = repr(parameter.default)
+    if isinstance(parameter.default, frozenset):
+        default = f"frozenset({sorted(parameter.default)})"
     return f" = {'...' if default.startswith('<') else default}"
 
 
