@@ -36,7 +36,7 @@ MODULES = (
     "keys",
     "telemetry",
     "testing",
-    "faults",
+    "testing.faults",
 )
 
 

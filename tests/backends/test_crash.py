@@ -13,10 +13,10 @@ from functools import partial
 import pytest
 
 import holdfast
-from holdfast.faults import Fault, FaultyDisk, io_error
-from holdfast.selftest import Target
-from holdfast.selftest._disk_failures import FAILURES, FailingCall, failing
-from holdfast.selftest._power import Machine, cuts, found_after
+from holdfast.testing.faults import Fault, FaultyDisk, io_error
+from holdfast.testing.trials import Target
+from holdfast.testing.trials.disk_failures import FAILURES, FailingCall, failing
+from holdfast.testing.trials.power import Machine, cuts, found_after
 from support.effort import ROUNDS, THOROUGH, seed_of
 from support.programs import run_program
 from support.scenario import (

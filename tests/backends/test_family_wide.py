@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast.backends import UNSET, Entry, FamilyEntries, Write
 from holdfast.testing import blocking
-from holdfast.testing._bridge import finished
+from holdfast.testing.conformance.bridge import finished
 from support import databases, servers
 
 RIVALS, KEYS = 6, 12

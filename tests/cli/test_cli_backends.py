@@ -11,8 +11,8 @@ import holdfast
 from holdfast._api.address import shown_address
 from holdfast.backends.postgres import bind_role
 from holdfast.cli import main
-from holdfast.selftest import selftest
 from holdfast.testing import blocking
+from holdfast.testing.trials import selftest
 from support import databases, servers
 
 COMMANDS = (

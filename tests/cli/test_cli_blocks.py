@@ -35,7 +35,7 @@ NOT_RUN = {
     "HOLDFAST_TEST_POSTGRES=": "needs a server of the reader's",
     "holdfast --store postgresql:": "needs a server of the reader's",
     "python -m benchmarks": "takes minutes; tests/benchmarks runs it smaller",
-    "holdfast selftest": "takes minutes; tests/selftest runs it smaller",
+    "holdfast selftest": "takes minutes; tests/testing runs it smaller",
     "holdfast serve": "a server; tests/viewer starts it",
     "holdfast mcp": "a server; tests/mcp starts it",
     "export HOLDFAST_TOKEN=": "for a server",

@@ -85,11 +85,11 @@ from conformance.values import SizeTests, ValueTests
 from conformance.verify import VerifyTests
 from conformance.workers import SeveralWorkersTests
 from holdfast.testing import StoreTests
-from holdfast.testing._lifecycle import LifecycleTests
-from holdfast.testing._load import LoadTests
-from holdfast.testing._moves import UndoTests
-from holdfast.testing._save import AppendTests, SaveTests
-from holdfast.testing._transactions import TransactionTests
+from holdfast.testing.conformance.lifecycle import LifecycleTests
+from holdfast.testing.conformance.load import LoadTests
+from holdfast.testing.conformance.moves import UndoTests
+from holdfast.testing.conformance.save import AppendTests, SaveTests
+from holdfast.testing.conformance.transactions import TransactionTests
 from support.effort import THOROUGH
 from support.servers import GIVEN
 

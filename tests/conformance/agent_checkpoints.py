@@ -11,8 +11,8 @@ from holdfast.agents import KINDS, Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Attachment, Message, ToolCall
 from holdfast.retention import Retention, Thin
-from holdfast.testing._cases import LONG, AgentCases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, AgentCases, untyped
 
 HOUR = timedelta(hours=1)
 NEVER = timedelta(0)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast._api.open import open as open_another
 from holdfast.errors import NotFound, Unstorable
-from holdfast.testing._archive import ArchiveCases, exported
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.archive import ArchiveCases, exported
 
 
 class ArchiveSelectionTests(ArchiveCases):

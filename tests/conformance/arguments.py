@@ -9,8 +9,8 @@ from holdfast.errors import (
     Closed,
     Unstorable,
 )
-from holdfast.testing._cases import Cases, steps, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases, steps, untyped
 
 
 def giving(value: Any) -> Callable[[], Any]:

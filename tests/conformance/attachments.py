@@ -7,7 +7,7 @@ from random import Random
 
 from holdfast.agents import Agent
 from holdfast.messages import AnyMessage, Attachment, Message
-from holdfast.testing._cases import Cases
+from holdfast.testing.conformance.cases import Cases
 
 # Random bytes, which cannot be compressed.
 NOISE = Random(1).randbytes(60_000)

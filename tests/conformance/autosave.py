@@ -12,8 +12,8 @@ from holdfast._api.autosave import AutoCheckpoints
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import NotFound, Unstorable
 from holdfast.messages import Message
-from holdfast.testing._cases import Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases, untyped
 
 SOON = 0.001
 NEVER = timedelta(days=365)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from holdfast.errors import NotFound, Unstorable
 from holdfast.retention import Retention
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
 
 
 class BlameTests(Cases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.testing._cases import LONG, Cases
+from holdfast.testing.conformance.cases import LONG, Cases
 
 
 class CompressedValueTests(Cases):

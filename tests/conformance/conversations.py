@@ -9,9 +9,9 @@ from holdfast.agents import Agent
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
-from holdfast.selftest._hostile import HOSTILE
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
+from holdfast.testing.trials.hostile import HOSTILE
 
 HOUR = timedelta(hours=1)
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from conformance.loads import Chat
 from conformance.values import alike
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
-from holdfast.selftest._hostile import HOSTILE
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
+from holdfast.testing.trials.hostile import HOSTILE
 
 HOUR = timedelta(hours=1)
 

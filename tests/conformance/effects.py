@@ -10,9 +10,9 @@ from typing import Any
 import holdfast
 from holdfast.errors import Conflict, Unstorable
 from holdfast.retention import Retention
-from holdfast.testing._archive import exported
-from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.archive import exported
+from holdfast.testing.conformance.cases import Cases
 from support.payments import World, asking_to_pay, make, pay
 
 ASKED = {"role": "user", "content": "Pay Bob 500."}

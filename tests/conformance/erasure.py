@@ -7,8 +7,8 @@ import json
 
 from holdfast import Agent, Message
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases
 
 
 class ErasedRecordTests(Cases):

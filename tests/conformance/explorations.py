@@ -8,8 +8,8 @@ from typing import Any
 
 import holdfast
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases
 
 
 # The functions of branches are the same text for both APIs: over a blocking backend

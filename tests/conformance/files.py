@@ -14,8 +14,8 @@ from holdfast.agents import Agent
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
 from holdfast.retention import Retention
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
 from support.snapshots import FOLDER, LINK, ChangingFolder, MemorySnapshot
 
 SOURCE = {"main.py": b"print('one')\n", "lib/util.py": b"def f(): ...\n" * 40}

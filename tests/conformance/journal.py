@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from holdfast.errors import Unstorable
-from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases
 
 
 class RecordedValueTests(Cases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.testing._cases import Cases
+from holdfast.testing.conformance.cases import Cases
 
 
 def _message(number: int, size: int = 10) -> dict[str, object]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from holdfast.testing._cases import Cases, untyped
-from holdfast.testing._listings import HOSTILE, names
+from holdfast.testing.conformance.cases import Cases, untyped
+from holdfast.testing.conformance.listings import HOSTILE, names
 
 
 class ListedRecordTests(Cases):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from holdfast.errors import NotFound, Unstorable
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
-from holdfast.testing._shapes import ListCases
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
+from holdfast.testing.conformance.shapes import ListCases
 
 BLOCK = 4096  # how many segment numbers are given to a writer at once
 

@@ -9,8 +9,8 @@ import msgspec
 
 from holdfast.agents import Agent
 from holdfast.errors import FormatMismatch, NotFound, Unstorable
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
 
 
 @dataclass

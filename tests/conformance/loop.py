@@ -7,7 +7,7 @@ from typing import Any
 from conformance.effects import Killed, PaymentCases
 from holdfast.errors import Conflict, Unstorable
 from holdfast.strategy import after_reply, every, never
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
 from support.payments import asking_to_pay, make, pay
 
 HI = {"role": "user", "content": "Hi."}

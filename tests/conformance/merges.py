@@ -7,8 +7,8 @@ from typing import Any
 from holdfast import ABSENT, Message
 from holdfast._values.merge import MergeConflict
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.testing._cases import LONG, Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases
 from support.snapshots import MemorySnapshot
 
 BIG = b"".join(b"line %d\n" % n for n in range(5_000))

@@ -9,8 +9,8 @@ from conformance.values import alike
 from holdfast.conversations import Conversation
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Attachment, Message, ToolCall
-from holdfast.testing._cases import LONG, Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, untyped
 
 OPENAI_CHAT: list[dict[str, Any]] = [
     {"role": "developer", "content": "Be brief."},

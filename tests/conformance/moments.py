@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.errors import NotFound
-from holdfast.testing._cases import Cases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases
 
 
 class MomentTests(Cases):

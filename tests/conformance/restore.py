@@ -8,8 +8,8 @@ from conformance.effects import PaymentCases
 from holdfast.agents import Agent, AgentCheckpoint, RestorePreview
 from holdfast.errors import Conflict, NotFound
 from holdfast.messages import Message
-from holdfast.testing._cases import AgentCases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import AgentCases
 from support.payments import asking_to_pay, pay
 
 

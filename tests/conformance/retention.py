@@ -10,9 +10,9 @@ from holdfast.agents import Agent
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.retention import Retention, Thin
-from holdfast.testing._cases import Cases, steps, untyped
-from holdfast.testing._prune import RetentionCases
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases, steps, untyped
+from holdfast.testing.conformance.prune import RetentionCases
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

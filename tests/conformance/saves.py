@@ -6,8 +6,8 @@ import json
 
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.retention import Retention
-from holdfast.testing._cases import LONG, Cases, steps, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases, steps, untyped
 
 
 class SavedStateTests(Cases):

@@ -8,10 +8,10 @@ from holdfast._engine.search.query import Match
 from holdfast.agents import Agent
 from holdfast.errors import Unstorable
 from holdfast.messages import Attachment, Message, ToolCall
-from holdfast.testing._cases import untyped
-from holdfast.testing._raises import raises
-from holdfast.testing._search import SearchCases, places, user
-from holdfast.testing._search_index import SearchUpkeepCases
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import untyped
+from holdfast.testing.conformance.search import SearchCases, places, user
+from holdfast.testing.conformance.search_index import SearchUpkeepCases
 
 
 class SearchedTextTests(SearchCases):

@@ -9,8 +9,8 @@ from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Message
 from holdfast.retention import Retention
-from holdfast.testing._cases import Cases, untyped
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import Cases, untyped
 
 HOUR = timedelta(hours=1)
 

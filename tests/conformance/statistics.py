@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.messages import Message, ToolCall
 from holdfast.retention import Retention
-from holdfast.testing._cases import AgentCases
+from holdfast.testing.conformance.cases import AgentCases
 
 
 class StatisticsTests(AgentCases):

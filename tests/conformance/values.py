@@ -9,9 +9,9 @@ from holdfast._values.codec import encode
 from holdfast.agents import Agent
 from holdfast.errors import Unstorable
 from holdfast.messages import Message
-from holdfast.testing._cases import LONG, Cases
-from holdfast.testing._raises import raises
-from holdfast.testing._shapes import SHAPES
+from holdfast.testing import raises
+from holdfast.testing.conformance.cases import LONG, Cases
+from holdfast.testing.conformance.shapes import SHAPES
 
 VALUES: list[object] = [
     None,

@@ -9,7 +9,7 @@ from conformance.effects import ASKED, Killed, PaymentCases
 from holdfast.errors import Conflict
 from holdfast.retention import Retention
 from holdfast.strategy import never
-from holdfast.testing._raises import raises
+from holdfast.testing import raises
 from support.payments import asking_to_pay, make, pay
 
 MORE = {"role": "user", "content": "And?"}

@@ -17,8 +17,8 @@ import pytest
 import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, Retention
 from holdfast.backends.sqlite import _connection
-from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
+from holdfast.testing.faults import Fault, FaultyDisk, disk_full
 from support.earlier_systems import DAY, steps
 from support.samples import LONG
 

@@ -20,7 +20,7 @@ from agents import OpenAIResponsesCompactionSession
 
 import holdfast
 from holdfast.adapters.openai_agents import HoldfastSession
-from holdfast.faults import Fault, FaultyDisk, kill
+from holdfast.testing.faults import Fault, FaultyDisk, kill
 from support.children import Child, report
 
 ID = "long"

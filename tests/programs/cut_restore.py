@@ -19,14 +19,14 @@ import sys
 from pathlib import Path
 
 import holdfast
-from holdfast.selftest._children import Tell
-from holdfast.selftest._file_systems import (
+from holdfast.testing.trials.children import Tell
+from holdfast.testing.trials.file_systems import (
     mount_point,
     mounted,
     mounted_again,
     shut_down,
 )
-from holdfast.selftest._target import Target
+from holdfast.testing.trials.target import Target
 from programs.kill_restore import build, restore, wrong
 from support.children import Child, report
 from support.system_calls import BrokenCalls

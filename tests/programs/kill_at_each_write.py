@@ -15,10 +15,10 @@ import os
 import sys
 from typing import TypeAlias
 
-from holdfast.faults import Fault
-from holdfast.selftest import Target
-from holdfast.selftest._boundaries import Trial, make_trial
-from holdfast.selftest._kills import ignore_repairs
+from holdfast.testing.faults import Fault
+from holdfast.testing.trials import Target
+from holdfast.testing.trials.boundaries import Trial, make_trial
+from holdfast.testing.trials.kills import ignore_repairs
 from support.children import report
 from support.effort import THOROUGH, seed_of
 from support.scenario import address, unpack_format_1

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.keys import OwnerKeyFile
-from holdfast.selftest._children import Tell
+from holdfast.testing.trials.children import Tell
 from support.children import Child, report
 from support.system_calls import BrokenCalls
 

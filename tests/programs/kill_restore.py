@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import holdfast
-from holdfast.selftest._children import Tell
+from holdfast.testing.trials.children import Tell
 from holdfast.workspace import Workspace
 from support.children import Child, report
 from support.effort import THOROUGH, seed_of

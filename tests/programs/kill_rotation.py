@@ -15,7 +15,7 @@ from functools import partial
 
 import holdfast
 from holdfast import HoldfastError
-from holdfast.faults import Fault, FaultyDisk, kill
+from holdfast.testing.faults import Fault, FaultyDisk, kill
 from support.children import Child, report
 
 OLD, NEW = bytes(32), bytes(range(32))

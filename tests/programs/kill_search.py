@@ -19,7 +19,7 @@ import holdfast
 from holdfast import Store
 from holdfast._engine.search import index
 from holdfast.backends.sqlite import _search
-from holdfast.faults import Fault, FaultyDisk, kill
+from holdfast.testing.faults import Fault, FaultyDisk, kill
 from support.children import Child, Gate, report
 from support.stores import backend_of
 

@@ -32,7 +32,7 @@ from pydantic import TypeAdapter
 import holdfast
 from holdfast._api.open import Opening
 from holdfast._messages.dialects import INTERRUPTED
-from holdfast.faults import Call, Fault, FaultyDisk, kill
+from holdfast.testing.faults import Call, Fault, FaultyDisk, kill
 from support.children import Child, report
 from support.folders import DOCS
 from support.scenario import address, lazy_disk

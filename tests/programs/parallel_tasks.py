@@ -15,7 +15,7 @@ from functools import partial
 
 import holdfast
 from holdfast import Event, HoldfastError, Retention, Store
-from holdfast.selftest._rivals import increment
+from holdfast.testing.trials.rivals import increment
 from support.children import Child, Gate, report
 from support.stores import backend_of, opened
 

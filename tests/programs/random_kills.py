@@ -17,7 +17,7 @@ import sys
 from functools import partial
 
 import holdfast
-from holdfast.selftest._kills import ROUNDS_PER_STORE, Rounds, ignore_repairs
+from holdfast.testing.trials.kills import ROUNDS_PER_STORE, Rounds, ignore_repairs
 from support.children import report
 from support.stores import opened
 

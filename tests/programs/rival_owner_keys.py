@@ -15,7 +15,7 @@ from pathlib import Path
 
 from holdfast import HoldfastError
 from holdfast.keys import OwnerKeyFile
-from holdfast.selftest._children import Tell
+from holdfast.testing.trials.children import Tell
 from support.children import Child, report
 
 # So many that the file takes several pages of memory: a reader may see some as zeros.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 
-from holdfast.selftest import ROWS, Job, run_jobs
+from holdfast.testing.trials import ROWS, Job, run_jobs
 from support.children import report
 from support.sabotage import SABOTAGES
 

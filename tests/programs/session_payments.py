@@ -28,7 +28,7 @@ import holdfast
 from adapters.openai_agents.scripted_model import Scripted, calls, says
 from holdfast import Conflict
 from holdfast.adapters.openai_agents import HoldfastSession
-from holdfast.faults import Fault, FaultyDisk, kill
+from holdfast.testing.faults import Fault, FaultyDisk, kill
 from support.children import Child, report
 
 set_tracing_disabled(True)

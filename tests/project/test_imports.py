@@ -36,12 +36,12 @@ LAYERS = (
         "keys",
         "operations",
         "telemetry",
-        "testing",
+        "testing.conformance",
         "views",
         "workspace",
     },
-    {"faults", "tools", "adapters", "_http"},
-    {"mcp", "viewer", "selftest"},
+    {"testing", "testing.faults", "tools", "adapters", "_http"},
+    {"mcp", "viewer", "testing.trials"},
     {"cli"},
 )
 # The public modules beside the folders, by the folder whose layer they belong to.
@@ -111,9 +111,9 @@ def folder(module: str) -> str:
     if module in PUBLIC:
         return PUBLIC[module]
     parts = module.split(".")
-    if parts[0] == "_engine":
+    if parts[0] in {"_engine", "testing"}:
         package = len(parts) > 2 or ".".join(parts) in {*chain(*LAYERS)}
-        return ".".join(parts[:2]) if package else "_engine"
+        return ".".join(parts[:2]) if package else parts[0]
     return parts[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from holdfast.selftest._children import Child, Gate
+from holdfast.testing.trials.children import Child, Gate
 
 __all__ = ["Child", "Gate", "report"]
 

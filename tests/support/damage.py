@@ -2,15 +2,15 @@
 
 import holdfast
 from holdfast import HoldfastError
-from holdfast.selftest import _damage
-from holdfast.selftest._damage import ReadOutcome, truth_of
+from holdfast.testing.trials import damage
+from holdfast.testing.trials.damage import ReadOutcome, truth_of
 from support.effort import FLIPS
 
 __all__ = ["DAMAGES", "ReadOutcome", "missing_from", "truth_of"]
 
 DAMAGES = {
-    name: (damage, FLIPS if name == "flip" else max(FLIPS // 8, 12))
-    for name, damage in _damage.DAMAGES.items()
+    name: (made, FLIPS if name == "flip" else max(FLIPS // 8, 12))
+    for name, made in damage.DAMAGES.items()
 }
 
 

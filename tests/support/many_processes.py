@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import holdfast
-from holdfast.selftest._rivals import is_one_line
+from holdfast.testing.trials.rivals import is_one_line
 from support.programs import run_program
 from support.scenario import dump, problems_of
 

@@ -27,7 +27,7 @@ from holdfast.backends.sqlite._database import Database
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.keys import _ciphers
 from holdfast.keys._moves import CODE, MoveProofs
-from holdfast.selftest import Target
+from holdfast.testing.trials import Target
 from holdfast.workspace import _descriptors, _seal
 from support.stores import backend_of
 

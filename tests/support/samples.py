@@ -1,6 +1,6 @@
 """Values that many tests save."""
 
-from holdfast.testing._cases import LONG
+from holdfast.testing.conformance.cases import LONG
 
 __all__ = ["LONG", "LONGER"]
 

@@ -7,7 +7,7 @@ import os
 import shutil
 from pathlib import Path
 
-from holdfast.selftest._scenario import (
+from holdfast.testing.trials.scenario import (
     AGENT_OPERATIONS,
     FILE,
     FOLDER,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast.selftest._file_systems import FILE_SYSTEMS, obstacle
+from holdfast.testing.trials.file_systems import FILE_SYSTEMS, obstacle
 from support.programs import ENVIRONMENT, run_program
 
 pytestmark = pytest.mark.parametrize("kind", FILE_SYSTEMS)

@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast._values import codec
 from holdfast.backends.sqlite import _connection, _rows
-from holdfast.selftest._hostile import PAYLOADS
+from holdfast.testing.trials.hostile import PAYLOADS
 
 PROGRAM = """
 import sys, orjson

@@ -10,8 +10,8 @@ import holdfast
 from adapters.openai_agents.sessions import reply, texts, user
 from holdfast import Conflict, HoldfastError, Retention
 from holdfast.adapters.openai_agents import HoldfastSession
-from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
+from holdfast.testing.faults import Fault, FaultyDisk, disk_full
 from support.programs import run_program
 from support.stores import backend_of
 

@@ -23,8 +23,8 @@ from holdfast.backends.directory._lines import (
     MarkPart,
     MovePart,
 )
-from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
-from holdfast.selftest._damage import build_more
+from holdfast.testing.faults import Fault, FaultyDisk, Platter, io_error, kill
+from holdfast.testing.trials.damage import build_more
 from support.children import Child
 from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import holdfast
-from holdfast import Corrupt, Retention, Unsupported, testing
+from holdfast import Corrupt, Retention, Unsupported
 from holdfast.keys._ciphers import OVERHEAD
-from holdfast.testing import StoreTests, blocking, raises
+from holdfast.testing import StoreTests, blocking, conformance, raises
 from support import databases, servers
 from support.effort import THOROUGH
 
@@ -22,17 +22,17 @@ def emptied():
 
 
 class StoredTests(
-    testing.SaveTests,
-    testing.AppendTests,
-    testing.LoadTests,
-    testing.HistoryTests,
-    testing.ForkTests,
-    testing.MarkTests,
-    testing.JournalTests,
-    testing.TransactionTests,
-    testing.ListingTests,
-    testing.PruneTests,
-    testing.ErasureTests,
+    conformance.SaveTests,
+    conformance.AppendTests,
+    conformance.LoadTests,
+    conformance.HistoryTests,
+    conformance.ForkTests,
+    conformance.MarkTests,
+    conformance.JournalTests,
+    conformance.TransactionTests,
+    conformance.ListingTests,
+    conformance.PruneTests,
+    conformance.ErasureTests,
 ):
     """The rules about what is stored and looked up under keys."""
 

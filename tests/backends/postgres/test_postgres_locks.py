@@ -14,7 +14,7 @@ import pytest
 
 from holdfast import Conflict, Retention
 from holdfast.backends import NEW_THREAD, UNSET, Details, Entry, Start, Write
-from holdfast.testing._bridge import finished
+from holdfast.testing.conformance.bridge import finished
 from support import databases, servers
 from support.scenario import problems_of
 

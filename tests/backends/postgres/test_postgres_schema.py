@@ -26,11 +26,11 @@ from holdfast import (
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.backends.postgres._roles import VIEWS
 from holdfast.testing import raises
-from holdfast.testing._deletion import DeletionTests
-from holdfast.testing._forks import ForkTests
-from holdfast.testing._journal import JournalTests
-from holdfast.testing._prune import PruneTests
-from holdfast.testing._save import SaveTests
+from holdfast.testing.conformance.deletion import DeletionTests
+from holdfast.testing.conformance.forks import ForkTests
+from holdfast.testing.conformance.journal import JournalTests
+from holdfast.testing.conformance.prune import PruneTests
+from holdfast.testing.conformance.save import SaveTests
 from support import databases, servers
 from support.programs import run_program
 

@@ -12,7 +12,7 @@ from holdfast import Retention
 from holdfast._engine.search import index
 from holdfast.backends.postgres import _search
 from holdfast.testing import FakeClock, raises
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 from support import databases, servers
 
 

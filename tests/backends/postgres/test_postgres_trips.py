@@ -19,7 +19,7 @@ import holdfast.backends.postgres
 from holdfast.backends import UNSET, Entry, Write
 from holdfast.backends.postgres._statements import statements, text_of
 from holdfast.backends.postgres._write import AT_ONCE
-from holdfast.testing._bridge import finished
+from holdfast.testing.conformance.bridge import finished
 from holdfast.views.waiting import all_waiting
 from support import databases, servers
 from support.stores import backend_of

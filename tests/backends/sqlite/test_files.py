@@ -18,7 +18,7 @@ import pytest
 import holdfast
 from holdfast import Agent, FormatMismatch, Message
 from holdfast.backends.sqlite import _connection
-from holdfast.faults import Fault, FaultyDisk
+from holdfast.testing.faults import Fault, FaultyDisk
 from support.stores import backend_of
 
 

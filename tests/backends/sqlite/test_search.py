@@ -27,9 +27,14 @@ from holdfast._values.records import PIN
 from holdfast.agents import Agent
 from holdfast.backends import Layer
 from holdfast.backends.sqlite import _candidates, _search
-from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
-from holdfast.testing._search import SearchOrderTests, SearchTests, places, user
-from holdfast.testing._search_index import SearchUpkeepTests
+from holdfast.testing.conformance.search import (
+    SearchOrderTests,
+    SearchTests,
+    places,
+    user,
+)
+from holdfast.testing.conformance.search_index import SearchUpkeepTests
+from holdfast.testing.faults import CHANGES, Fault, FaultyDisk, disk_full
 from support.programs import run_program
 from support.stores import backend_of
 

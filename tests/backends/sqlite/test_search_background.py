@@ -13,7 +13,7 @@ from holdfast import Store
 from holdfast._engine.search import index
 from holdfast.backends import Layer
 from holdfast.errors import Closed, HoldfastError
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 from support.stores import backend_of
 
 COUNT = 8

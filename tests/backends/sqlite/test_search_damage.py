@@ -11,7 +11,7 @@ import holdfast
 from holdfast import Corrupt
 from holdfast.backends.sqlite import _search
 from holdfast.backends.sqlite._search import DAMAGED, TABLES, UNUSED
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 from support.stores import backend_of
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20

@@ -3,7 +3,7 @@
 import holdfast
 from holdfast._engine.search import index
 from holdfast.testing import raises
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 
 
 class Killed(BaseException):

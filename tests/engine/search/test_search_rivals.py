@@ -8,7 +8,7 @@ from holdfast._engine.packing.layer import Packing
 from holdfast._port import Candidates, Outdated, Scattered
 from holdfast.backends import Layer
 from holdfast.testing import raises
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 from support.samples import LONG
 from support.stores import backend_of
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 import holdfast
 from holdfast._engine.search.text import snippet
-from holdfast.testing._search import places, user
+from holdfast.testing.conformance.search import places, user
 from support.effort import seed_of
 
 # Letters whose cases differ in length or number, scripts without cases, marks, what

@@ -8,7 +8,7 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError
-from holdfast.faults import Fault, FaultyDisk, disk_full
+from holdfast.testing.faults import Fault, FaultyDisk, disk_full
 
 SMALL = 150_000
 

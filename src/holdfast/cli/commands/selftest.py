@@ -12,7 +12,7 @@ from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.cli._text import counted
 from holdfast.cli.terminal.tables import Cell, Line
-from holdfast.selftest import STORES, Effort, Result, selftest
+from holdfast.testing.trials import STORES, Effort, Result, selftest
 
 VERDICTS = {"holds": "good", "broken": "bad", "not run": "changed"}
 TITLES = ("", "row", "store", "wrong", "of", "wanted", "seconds", "")

@@ -1,0 +1,272 @@
+"""The rows of the scorecard."""
+
+from __future__ import annotations
+
+from holdfast.testing.trials.boundaries import boundaries
+from holdfast.testing.trials.clocks import clocks
+from holdfast.testing.trials.damage import bit_rot
+from holdfast.testing.trials.disk_failures import disk_failures
+from holdfast.testing.trials.endurance import endurance
+from holdfast.testing.trials.fidelity import fidelity
+from holdfast.testing.trials.foreign_tools import foreign_tools
+from holdfast.testing.trials.grants import grants
+from holdfast.testing.trials.hostile import code_execution, names
+from holdfast.testing.trials.hostile_files import hostile_files
+from holdfast.testing.trials.kills import kills
+from holdfast.testing.trials.loop import loop
+from holdfast.testing.trials.network import network
+from holdfast.testing.trials.power import power_cuts
+from holdfast.testing.trials.rescue import scopes_rescued
+from holdfast.testing.trials.rivals import compare_and_swap, history
+from holdfast.testing.trials.row import ALL, FILE, FOLDER, SERVER, Row
+from holdfast.testing.trials.secrecy import encryption, erasure
+from holdfast.testing.trials.server import ended_connections, hung_server
+from holdfast.testing.trials.sharing import sharing
+from holdfast.testing.trials.tampering import tampering
+
+FILES = (FILE, FOLDER)
+ONE = (FILE,)
+
+# number, name, trials of a quick and of a full run
+ROWS = (
+    Row(
+        1,
+        "kills",
+        "no acknowledged save is lost when its writer is killed",
+        "kills",
+        quick=60,
+        full=10_000,
+        run=kills,
+        kinds=ALL,
+    ),
+    Row(
+        2,
+        "boundaries",
+        "a call killed at any write was made or was not",
+        "points",
+        quick=40,
+        full=1_500,
+        run=boundaries,
+        kinds=FILES,
+    ),
+    Row(
+        3,
+        "power-cuts",
+        "no acknowledged save is lost when the power fails",
+        "cuts",
+        quick=120,
+        full=1_000,
+        run=power_cuts,
+        kinds=FILES,
+    ),
+    Row(
+        4,
+        "disk-failures",
+        "a full or broken disk gives a true error, and nothing is half done",
+        "points",
+        quick=60,
+        full=2_000,
+        run=disk_failures,
+        kinds=FILES,
+    ),
+    Row(
+        5,
+        "compare-and-swap",
+        "of rivals for one version one wins and the others are told",
+        "saves",
+        quick=160,
+        full=8_000,
+        run=compare_and_swap,
+        kinds=ALL,
+    ),
+    Row(
+        6,
+        "history",
+        "reads and appends of many processes agree with one order",
+        "operations",
+        quick=1_000,
+        full=20_000,
+        run=history,
+        kinds=ALL,
+    ),
+    Row(
+        7,
+        "ended-connections",
+        "a save repeated by its id after a lost connection is there once",
+        "connections",
+        quick=20,
+        full=200,
+        run=ended_connections,
+        kinds=(SERVER,),
+    ),
+    Row(
+        8,
+        "hung-server",
+        "every call ends in time when the server hangs",
+        "stops",
+        quick=2,
+        full=20,
+        run=hung_server,
+        kinds=(SERVER,),
+    ),
+    Row(
+        9,
+        "foreign-tools",
+        "another SQLite that opens the file loses nothing",
+        "uses",
+        quick=12,
+        full=200,
+        run=foreign_tools,
+        kinds=ONE,
+    ),
+    Row(
+        10,
+        "sharing",
+        "forks, threads and cancelled tasks lose nothing",
+        "saves",
+        quick=300,
+        full=9_000,
+        run=sharing,
+        kinds=ALL,
+    ),
+    Row(
+        11,
+        "clocks",
+        "the newest is what was saved last, whatever the clock says",
+        "saves",
+        quick=200,
+        full=1_000,
+        run=clocks,
+        kinds=ALL,
+    ),
+    Row(
+        12,
+        "bit-rot",
+        "nothing wrong is read from damaged files, and verify finds the damage",
+        "damages",
+        quick=40,
+        full=2_200,
+        run=bit_rot,
+        kinds=FILES,
+    ),
+    Row(
+        13,
+        "tampering",
+        "changes made without the key are noticed",
+        "changes",
+        quick=40,
+        full=1_000,
+        run=tampering,
+        kinds=ONE,
+    ),
+    Row(
+        14,
+        "code-execution",
+        "stored bytes cannot make code run",
+        "blobs",
+        quick=20_000,
+        full=1_000_000,
+        run=code_execution,
+        kinds=ONE,
+    ),
+    Row(
+        15,
+        "names",
+        "hostile names reach nothing but their own thread",
+        "names",
+        quick=200,
+        full=50_000,
+        run=names,
+        kinds=ALL,
+    ),
+    Row(
+        16,
+        "fidelity",
+        "a value comes back equal, types included, or is refused",
+        "values",
+        quick=120,
+        full=2_000,
+        run=fidelity,
+        kinds=ALL,
+    ),
+    Row(
+        17,
+        "erasure",
+        "of what was erased nothing is left, and late writers are refused",
+        "erasures",
+        quick=10,
+        full=100,
+        run=erasure,
+        kinds=FILES,
+    ),
+    Row(
+        18,
+        "encryption",
+        "an encrypted store shows nothing, and only its key opens it",
+        "stores",
+        quick=10,
+        full=200,
+        run=encryption,
+        kinds=FILES,
+    ),
+    Row(
+        19,
+        "network",
+        "without the token nothing is served",
+        "requests",
+        quick=60,
+        full=2_000,
+        run=network,
+        kinds=ONE,
+    ),
+    Row(
+        20,
+        "endurance",
+        "the log stays small beside readers, and backups are whole",
+        "saves",
+        quick=2_000,
+        full=100_000,
+        run=endurance,
+        kinds=FILES,
+    ),
+    Row(
+        21,
+        "scopes-rescued",
+        "a salvage has every undamaged thread of every scope under its name",
+        "salvages",
+        quick=20,
+        full=400,
+        run=scopes_rescued,
+        kinds=FILES,
+    ),
+    Row(
+        22,
+        "loop",
+        "a killed agent loses no result, and no call is made twice or forgotten",
+        "kills",
+        quick=24,
+        full=1_000,
+        run=loop,
+        kinds=ALL,
+    ),
+    Row(
+        23,
+        "grants",
+        "a grant is used once, whoever is killed and whatever is taken back",
+        "kills",
+        quick=20,
+        full=1_000,
+        run=grants,
+        kinds=ALL,
+    ),
+    Row(
+        24,
+        "files",
+        "no list, intent or link of others writes outside of a folder",
+        "forgeries",
+        quick=100,
+        full=10_000,
+        run=hostile_files,
+        kinds=FILES,
+    ),
+)

@@ -1,0 +1,139 @@
+"""Where the trials make their stores: a kind of store, in a folder or on a server."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+import zlib
+from typing import Unpack
+
+import holdfast
+from holdfast import Store
+from holdfast._api.declared import OpenOptions
+from holdfast._api.open import Opening
+from holdfast._api.plugins import find_backend, import_extra
+from holdfast.errors import HoldfastError, Unstorable, Unsupported
+from holdfast.testing.faults import FaultyDisk
+from holdfast.testing.trials.scenario import FILE, FOLDER
+
+CONNECT_SECONDS = 10
+_SERVER = re.compile(r"postgres(ql)?://")
+
+
+class Target:
+    """A kind of store, and a folder of its own in which such stores are made.
+
+    ``kind`` is ``"file"``, ``"dir"``, the address of a PostgreSQL server, or the scheme
+    of another installed backend. What is made on a server are schemas whose names
+    begin with ``prefix``.
+    """
+
+    def __init__(self, kind: str, folder: str, *, prefix: str | None = None) -> None:
+        self.address = kind
+        self.folder = folder
+        self.prefix = prefix or f"holdfast_selftest_{uuid.uuid4().hex[:12]}"
+        self.kind = _kind_of(kind)
+
+    @property
+    def place(self) -> str:
+        """Where a store is within a folder, for rows that copy whole folders."""
+        return {"file": FILE, "dir": FOLDER}.get(self.kind, f"{self.kind}:store")
+
+    def at(self, name: str) -> Target:
+        """The same kind of store in a part of the folder."""
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        return type(self)(self.address, folder, prefix=self.prefix)
+
+    def path(self, name: str) -> str:
+        """The file or the folder of a store."""
+        return os.path.join(self.folder, name)
+
+    def open(self, name: str, **options: Unpack[OpenOptions]) -> Store:
+        """A store of this kind by its name; it is made if it is not there."""
+        return holdfast.open(self.url(name), **self._options(name, options))
+
+    def open_at(self, url: str, **options: Unpack[OpenOptions]) -> Store:
+        """The store at an address, such as a copy that was damaged."""
+        return holdfast.open(url, **options)
+
+    def open_async(self, name: str, **options: Unpack[OpenOptions]) -> Opening:
+        """As `open`, for the async API."""
+        return holdfast.open_async(self.url(name), **self._options(name, options))
+
+    def open_on(
+        self, disk: FaultyDisk, path: str, **options: Unpack[OpenOptions]
+    ) -> Store:
+        """A store on a disk that fails; ``path`` is as `FaultyDisk.open` takes it."""
+        return disk.open(path, **options)
+
+    def url(self, name: str) -> str:
+        """What to open for a store."""
+        if self.kind == "file":
+            return self.path(name)
+        if self.kind == "postgresql":
+            return self.address
+        return f"{self.kind}:{self.path(name)}"
+
+    def _options(self, name: str, options: OpenOptions) -> OpenOptions:
+        if self.kind == "postgresql":
+            options["schema"] = self._schema(name)
+        return options
+
+    def _schema(self, name: str) -> str:
+        # The name of a schema is short; the path of a file would not fit.
+        return f"{self.prefix}_{zlib.crc32(self.path(name).encode()):08x}"
+
+    def check(self) -> None:
+        """Raise unless the server, if it is one, can be reached."""
+        if self.kind != "postgresql":
+            return
+        psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
+        try:
+            psycopg.connect(self.address, connect_timeout=CONNECT_SECONDS).close()
+        except psycopg.ProgrammingError:  # its text has what could not be parsed
+            problem = "its address is not understood"
+        except psycopg.Error as error:
+            problem = str(error).strip()
+        else:
+            return
+        text = f"the server cannot be reached: {problem}; check --store"
+        raise HoldfastError(text, code="cannot_open")
+
+    def discard(self, name: str) -> None:
+        """Remove a store that is no longer needed, so that many need no more room."""
+        if self.kind == "postgresql":
+            self._drop(self._schema(name))
+            return
+        for found in os.listdir(self.folder):
+            if found.startswith(name):
+                path = self.path(found)
+                shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
+
+    def remove(self) -> None:
+        """Drop what was made on a server; the folder belongs to the caller."""
+        if self.kind == "postgresql":
+            self._drop(self.prefix)
+
+    def _drop(self, prefix: str) -> None:
+        psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            found = "select nspname from pg_namespace where starts_with(nspname, %s)"
+            for (name,) in connection.execute(found, (prefix,)).fetchall():
+                connection.execute(f'drop schema "{name}" cascade')
+
+
+def _kind_of(address: str) -> str:
+    if _SERVER.match(address):
+        return "postgresql"
+    kind = address.removesuffix(":")
+    if kind in {"file", "sqlite"}:
+        return "file"
+    try:
+        find_backend(kind)
+    except Unsupported as error:
+        text = "must be file, dir or postgresql://..., as no store of yours is tested"
+        raise Unstorable("store", f"{text}; not {address!r}") from error
+    return kind
