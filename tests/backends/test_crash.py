@@ -17,11 +17,9 @@ from holdfast.testing.faults import Fault, FaultyDisk, io_error
 from holdfast.testing.trials import Target
 from holdfast.testing.trials.disk_failures import FAILURES, FailingCall, failing
 from holdfast.testing.trials.power import Machine, cuts, found_after
-from support.effort import ROUNDS, THOROUGH, seed_of
-from support.programs import run_program
-from support.scenario import (
-    FILE,
-    FOLDER,
+from holdfast.testing.trials.scenario import (
+    FILE_PLACE,
+    FOLDER_PLACE,
     STEPS,
     Source,
     address,
@@ -31,18 +29,22 @@ from support.scenario import (
     goes_on,
     problems_of,
 )
+from support.effort import ROUNDS, THOROUGH, seed_of
+from support.programs import run_program
 from support.stores import backend_of
 
 CUTS = ROUNDS // 3
 CALLS = ["set-up", "recover", "migrate", "backup", *STEPS]
-PLACES = pytest.mark.parametrize("place", [FILE, FOLDER], ids=["file", "folder"])
+PLACES = pytest.mark.parametrize(
+    "place", [FILE_PLACE, FOLDER_PLACE], ids=["file", "folder"]
+)
 FOLDER_CALLS = ["append", "label", "delete-thread"]
 if THOROUGH:
     FOLDER_CALLS = [call for call in CALLS if call != "migrate"]
 # Several calls a program: it takes as long to start one as to try ten points.
 KILLED = [
     (place, calls[first : first + 4])
-    for place, calls in ((FILE, CALLS), (FOLDER, FOLDER_CALLS))
+    for place, calls in ((FILE_PLACE, CALLS), (FOLDER_PLACE, FOLDER_CALLS))
     for first in range(0, len(calls), 4)
 ]
 # At which of its writes a call meets a failing disk: usually at some of them.
@@ -51,10 +53,11 @@ LONG_STRIDE = 1 if THOROUGH else 3
 BREAKDOWNS = ["full-torn", "full-for-a-while", "broken"]
 BROKEN = [
     (call, place, failure)
-    for place in (FILE, FOLDER)
+    for place in (FILE_PLACE, FOLDER_PLACE)
     for number, call in enumerate(STEPS)
     for kind, failure in enumerate(BREAKDOWNS)
-    if THOROUGH or (number % 3 == kind and (place == FILE or call in FOLDER_CALLS))
+    if THOROUGH
+    or (number % 3 == kind and (place == FILE_PLACE or call in FOLDER_CALLS))
 ]
 # In a folder, the end of a file that a crash has torn is cut off and reported.
 pytestmark = [
@@ -105,7 +108,7 @@ class BusyMachine(Machine):
 
 
 def _cuts(tmp_path, place, seed, durability):
-    target = Target("dir" if place == FOLDER else "file", str(tmp_path))
+    target = Target("dir" if place == FOLDER_PLACE else "file", str(tmp_path))
     machine = partial(BusyMachine, durability=durability)
     return cuts(target, CUTS, random.Random(seed), machine)
 
@@ -137,8 +140,8 @@ def test_normal_durability_loses_the_last_saves_whole_when_the_power_fails(
     seed = seed_of("power, normal", run)
     losses = 0
 
-    for machine, folder, seen in _cuts(tmp_path, FILE, seed, "normal"):
-        found = _found_after(folder, FILE)
+    for machine, folder, seen in _cuts(tmp_path, FILE_PLACE, seed, "normal"):
+        found = _found_after(folder, FILE_PLACE)
 
         assert found in machine.allowed(seen), f"seed {seed}, {folder}"
         losses += found not in machine.states[max(0, seen - 1) :]
@@ -150,9 +153,9 @@ def test_normal_durability_loses_the_last_saves_whole_when_the_power_fails(
 
 SOME = [
     (place, failure)
-    for place in (FILE, FOLDER)
+    for place in (FILE_PLACE, FOLDER_PLACE)
     for failure in FAILURES
-    if THOROUGH or place == FILE or failure in {"full-torn", "broken-for-a-while"}
+    if THOROUGH or place == FILE_PLACE or failure in {"full-torn", "broken-for-a-while"}
 ]
 
 
@@ -189,7 +192,7 @@ def _fault(failure, at):
 def test_a_call_whose_disk_fails_was_made_or_was_not_and_can_be_made_again(
     call, failure, place, disk, tmp_path
 ):
-    target = Target("dir" if place == FOLDER else "file", str(tmp_path))
+    target = Target("dir" if place == FOLDER_PLACE else "file", str(tmp_path))
     made = FailingCall(call, target, disk)
 
     for at in range(1 + CALLS.index(call) % STRIDE, made.calls + 1, STRIDE):

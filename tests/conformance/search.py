@@ -10,8 +10,12 @@ from holdfast.errors import Unstorable
 from holdfast.messages import Attachment, Message, ToolCall
 from holdfast.testing import raises
 from holdfast.testing.conformance.cases import untyped
-from holdfast.testing.conformance.search import SearchCases, places, user
-from holdfast.testing.conformance.search_index import SearchUpkeepCases
+from holdfast.testing.conformance.search import (
+    SearchCases,
+    SearchUpkeepCases,
+    places,
+    user,
+)
 
 
 class SearchedTextTests(SearchCases):

@@ -20,15 +20,15 @@ from holdfast import (
 )
 from holdfast._engine.cache import Cache
 from holdfast.testing import raises
-from support.effort import THOROUGH
-from support.samples import LONG
-from support.scenario import (
+from holdfast.testing.trials.scenario import (
     AGENT_OPERATIONS,
-    FILE,
+    FILE_PLACE,
     build_agents,
     copy_folder,
     problems_of,
 )
+from support.effort import THOROUGH
+from support.samples import LONG
 from support.stores import backend_of
 
 pytestmark = pytest.mark.processes
@@ -112,7 +112,7 @@ CALLS = [
 def start(tmp_path):
     folder = tmp_path / "start"
     folder.mkdir()
-    build_agents(str(folder / FILE))
+    build_agents(str(folder / FILE_PLACE))
     return str(folder)
 
 

@@ -11,7 +11,7 @@ import pytest
 import holdfast
 from holdfast import Agent, Message, ToolCall
 from holdfast.keys._ciphers import NONCE, ContentCipher, ContentKey, nonce_of
-from support.children import Child
+from holdfast.testing.trials.children import Child
 from support.effort import THOROUGH
 
 KEY = bytes(range(32))

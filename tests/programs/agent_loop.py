@@ -24,9 +24,10 @@ from holdfast.messages import stored
 from holdfast.recorder import Recorder
 from holdfast.strategy import after_reply, after_tool_batch, after_tool_call, never
 from holdfast.testing.faults import Fault, kill
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from holdfast.testing.trials.scenario import lazy_disk
 from support.recorders import asking
-from support.scenario import lazy_disk
+from support.report import report
 from support.transcripts import problems
 
 Tell = Callable[[object], None]

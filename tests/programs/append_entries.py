@@ -9,7 +9,7 @@ import sys
 
 from adapters.claude_agent_sdk.entries import KEY, said
 from holdfast.adapters.claude_agent_sdk import HoldfastSessionStore
-from support.children import report
+from support.report import report
 
 
 def batches(worker, count):

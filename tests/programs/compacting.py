@@ -21,7 +21,8 @@ from agents import OpenAIResponsesCompactionSession
 import holdfast
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.testing.faults import Fault, FaultyDisk, kill
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 ID = "long"
 OLD = [{"role": "user", "content": f"question {n} " + "x" * 200} for n in range(20)]

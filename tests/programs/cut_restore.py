@@ -19,16 +19,16 @@ import sys
 from pathlib import Path
 
 import holdfast
-from holdfast.testing.trials.children import Tell
+from holdfast.testing.trials.children import Child, Tell
 from holdfast.testing.trials.file_systems import (
     mount_point,
     mounted,
     mounted_again,
     shut_down,
 )
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target
 from programs.kill_restore import build, restore, wrong
-from support.children import Child, report
+from support.report import report
 from support.system_calls import BrokenCalls
 
 

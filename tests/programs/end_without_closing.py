@@ -11,7 +11,7 @@ import asyncio
 import sys
 
 import holdfast
-from support.children import report
+from support.report import report
 
 
 def leave(url: str) -> None:

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 import holdfast
-from support.children import report
+from support.report import report
 
 
 def main(path: str, log: str, victim: int | None) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 import holdfast
 from holdfast import Store, Workspace
 from holdfast.cli._run import run as cli
-from support.children import report
+from support.report import report
 
 LISTED = "/proc/self/fd"
 # So many times in a row, since files that were opened once may stay open.

@@ -13,7 +13,8 @@ from functools import partial
 
 import holdfast
 import holdfast.backends.postgres  # once, before the children are made
-from support.children import Child, Gate, report
+from holdfast.testing.trials.children import Child, Gate
+from support.report import report
 
 
 def write(url: str, rank: int, count: int, gate: Gate, tell) -> None:

@@ -16,7 +16,8 @@ from functools import partial
 
 import holdfast
 from holdfast import Store
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 Tell = Callable[[object], None]
 SAVES = 30

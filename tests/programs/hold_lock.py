@@ -14,7 +14,7 @@ import sys
 import apsw
 
 from holdfast.backends.sqlite._connection import page_checksums
-from support.children import report
+from support.report import report
 
 
 def hold(kind: str, path: str) -> object:

@@ -20,7 +20,7 @@ from typing import Any
 
 import holdfast
 from holdfast._api.declared import OpenOptions
-from support.children import report
+from support.report import report
 
 
 class Alarm(BaseException):

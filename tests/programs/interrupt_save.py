@@ -22,8 +22,8 @@ import apsw
 import holdfast
 from holdfast import HoldfastError, Store
 from holdfast.backends.sqlite._connection import page_checksums
-from support.children import report
 from support.interrupts import MAIN, Interrupt
+from support.report import report
 
 PATIENCE = 60.0
 

@@ -11,7 +11,9 @@ HOLDFAST_THOROUGH all of every call.
 
 from __future__ import annotations
 
+import gzip
 import os
+import shutil
 import sys
 from typing import TypeAlias
 
@@ -19,10 +21,12 @@ from holdfast.testing.faults import Fault
 from holdfast.testing.trials import Target
 from holdfast.testing.trials.boundaries import Trial, make_trial
 from holdfast.testing.trials.kills import ignore_repairs
-from support.children import report
+from holdfast.testing.trials.scenario import address
 from support.effort import THOROUGH, seed_of
-from support.scenario import address, unpack_format_1
+from support.folders import FIXTURES
+from support.report import report
 
+FORMAT_1 = FIXTURES / "format-1" / "agents.db.gz"
 Point: TypeAlias = tuple[str, Fault]
 
 
@@ -32,7 +36,10 @@ def trial_of(name: str, target: Target) -> Trial:
         return make_trial(name, target, thorough=THOROUGH)
     trial = Trial(name, target, [lambda _: None], opening=True, thorough=THOROUGH)
     os.makedirs(trial.start)
-    unpack_format_1(address(trial.start, target.place))
+    path = address(trial.start, target.place)
+    with gzip.open(FORMAT_1) as stored, open(path, "wb") as file:
+        os.fchmod(file.fileno(), 0o600)
+        shutil.copyfileobj(stored, file)
     trial.prepare()
     return trial
 

@@ -27,7 +27,8 @@ from langgraph.prebuilt import ToolNode
 
 import holdfast
 from holdfast.adapters.langgraph import HoldfastSaver, once
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 FOLDER, *GRAPHS = sys.argv[1:]
 Tell = Callable[[object], None]

@@ -14,7 +14,7 @@ from typing import Any
 
 import holdfast
 from holdfast.importers import import_from
-from support.children import report
+from support.report import report
 
 
 def content(path: str) -> list[Any]:

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from holdfast.keys import OwnerKeyFile
-from holdfast.testing.trials.children import Tell
-from support.children import Child, report
+from holdfast.testing.trials.children import Child, Tell
+from support.report import report
 from support.system_calls import BrokenCalls
 
 

@@ -17,10 +17,10 @@ import sys
 from pathlib import Path
 
 import holdfast
-from holdfast.testing.trials.children import Tell
+from holdfast.testing.trials.children import Child, Tell
 from holdfast.workspace import Workspace
-from support.children import Child, report
 from support.effort import THOROUGH, seed_of
+from support.report import report
 from support.system_calls import BrokenCalls
 from support.workspaces import files_of, write
 

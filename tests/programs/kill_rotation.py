@@ -16,7 +16,8 @@ from functools import partial
 import holdfast
 from holdfast import HoldfastError
 from holdfast.testing.faults import Fault, FaultyDisk, kill
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 OLD, NEW = bytes(32), bytes(range(32))
 PLACES = ("{}/store.db", "dir:{}/store")

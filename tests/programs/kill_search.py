@@ -20,7 +20,8 @@ from holdfast import Store
 from holdfast._engine.search import index
 from holdfast.backends.sqlite import _search
 from holdfast.testing.faults import Fault, FaultyDisk, kill
-from support.children import Child, Gate, report
+from holdfast.testing.trials.children import Child, Gate
+from support.report import report
 from support.stores import backend_of
 
 Tell = Callable[[object], None]

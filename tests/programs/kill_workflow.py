@@ -21,7 +21,8 @@ from agent_framework import Executor, WorkflowBuilder, WorkflowContext, handler
 
 import holdfast
 from holdfast.adapters.agent_framework import HoldfastCheckpointStorage
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 Tell = Callable[[object], None]
 

@@ -33,9 +33,10 @@ import holdfast
 from holdfast._api.open import Opening
 from holdfast._messages.dialects import INTERRUPTED
 from holdfast.testing.faults import Call, Fault, FaultyDisk, kill
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from holdfast.testing.trials.scenario import address, lazy_disk
 from support.folders import DOCS
-from support.scenario import address, lazy_disk
+from support.report import report
 from support.transcripts import problems
 
 Tell = Callable[[object], None]

@@ -15,8 +15,9 @@ from functools import partial
 
 import holdfast
 from holdfast import Event, HoldfastError, Retention, Store
+from holdfast.testing.trials.children import Child, Gate
 from holdfast.testing.trials.rivals import increment
-from support.children import Child, Gate, report
+from support.report import report
 from support.stores import backend_of, opened
 
 SYNC_SECONDS = 0.003

@@ -18,7 +18,7 @@ from pydantic_ai.models.function import FunctionModel
 
 import holdfast
 from holdfast.adapters.pydantic_ai import HoldfastDurability
-from support.children import report
+from support.report import report
 
 address, options, folder, death = sys.argv[1:]
 CHARGES = 3

@@ -18,7 +18,7 @@ from functools import partial
 
 import holdfast
 from holdfast.testing.trials.kills import ROUNDS_PER_STORE, Rounds, ignore_repairs
-from support.children import report
+from support.report import report
 from support.stores import opened
 
 

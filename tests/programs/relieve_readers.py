@@ -11,7 +11,7 @@ import sqlite3
 import sys
 import threading
 
-from support.children import report
+from support.report import report
 
 
 def read(path, mine, other):

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from holdfast import HoldfastError
 from holdfast.keys import OwnerKeyFile
-from holdfast.testing.trials.children import Tell
-from support.children import Child, report
+from holdfast.testing.trials.children import Child, Tell
+from support.report import report
 
 # So many that the file takes several pages of memory: a reader may see some as zeros.
 OWNERS, CHANGES = 400, 60

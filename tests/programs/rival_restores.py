@@ -12,8 +12,9 @@ import sys
 from pathlib import Path
 
 import holdfast
+from holdfast.testing.trials.children import Child
 from holdfast.workspace import Workspace
-from support.children import Child, report
+from support.report import report
 from support.workspaces import files_of, write
 
 FILES = 20

@@ -15,7 +15,8 @@ from functools import partial
 
 import holdfast
 from holdfast.adapters.openai_agents import HoldfastSession
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 ROUNDS = 40
 Tell = Callable[[object], None]

@@ -12,7 +12,7 @@ import os
 import sys
 
 from holdfast.testing.trials import ROWS, Job, run_jobs
-from support.children import report
+from support.report import report
 from support.sabotage import SABOTAGES
 
 # Seconds, for a row that hangs: a crowded machine needs a part of them.

@@ -29,7 +29,8 @@ from adapters.openai_agents.scripted_model import Scripted, calls, says
 from holdfast import Conflict
 from holdfast.adapters.openai_agents import HoldfastSession
 from holdfast.testing.faults import Fault, FaultyDisk, kill
-from support.children import Child, report
+from holdfast.testing.trials.children import Child
+from support.report import report
 
 set_tracing_disabled(True)
 

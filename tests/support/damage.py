@@ -3,10 +3,7 @@
 import holdfast
 from holdfast import HoldfastError
 from holdfast.testing.trials import damage
-from holdfast.testing.trials.damage import ReadOutcome, truth_of
 from support.effort import FLIPS
-
-__all__ = ["DAMAGES", "ReadOutcome", "missing_from", "truth_of"]
 
 DAMAGES = {
     name: (made, FLIPS if name == "flip" else max(FLIPS // 8, 12))

@@ -8,10 +8,8 @@ import pytest
 
 import holdfast
 from holdfast.testing.trials.rivals import is_one_line
+from holdfast.testing.trials.scenario import dump, problems_of
 from support.programs import run_program
-from support.scenario import dump, problems_of
-
-__all__ = ["PROCESSES", "CrowdTests", "by_writer", "is_one_line", "swarm"]
 
 PROCESSES = 8
 # Four threads in each of three processes.

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from holdfast import HoldfastError
+from holdfast.testing.trials.scenario import problems_of
 from support import servers
-from support.scenario import problems_of
 
 PATIENCE = 120
 

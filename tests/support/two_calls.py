@@ -1,7 +1,7 @@
 """Two calls at the same moment: one between the plan and the commit of the other."""
 
 from holdfast import Conflict, NotFound
-from support.scenario import AGENT_OPERATIONS, STEPS
+from holdfast.testing.trials.scenario import AGENT_OPERATIONS, STEPS
 
 
 class Interrupted:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from holdfast.testing.trials.children import Child
 from holdfast.testing.trials.file_systems import (
     FILE_SYSTEMS,
     cut_file_systems,
     obstacle,
 )
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task
-from holdfast.testing.trials.target import Target
-from support.children import Child
+from holdfast.testing.trials.task import Target, Task
 from support.effort import QUICK
 
 WHY = ", ".join(filter(None, map(obstacle, FILE_SYSTEMS)))

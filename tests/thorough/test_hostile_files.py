@@ -28,7 +28,7 @@ from holdfast import Agent, HoldfastError, Message, Retention
 from holdfast._values.file_listing import MAGIC, Below, Level
 from holdfast._values.stored_file import StoredFile
 from holdfast.archive._frames import FrameWriter, framed
-from holdfast.testing.trials.forged_files import FILE, LINK, ForgedFiles
+from holdfast.testing.trials.hostile_files import FILE, LINK, ForgedFiles
 from holdfast.workspace import Workspace, _intent, _seal
 from holdfast.workspace._descriptors import FOLDER
 from support.fuzz import fuzz, mutate

@@ -10,9 +10,7 @@ import pytest
 
 from holdfast import HoldfastError
 from holdfast.testing import raises
-from support import databases, servers
-from support.cut_connection import Cable
-from support.scenario import (
+from holdfast.testing.trials.scenario import (
     AGENT_OPERATIONS,
     STEPS,
     Source,
@@ -20,6 +18,8 @@ from support.scenario import (
     build_agents,
     problems_of,
 )
+from support import databases, servers
+from support.cut_connection import Cable
 
 SIDES = ("request", "answer")
 # Of a call that says more, the first, one in between, and the last, which commit.

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Store
+from holdfast.testing.trials.scenario import build, problems_of
 from support import databases, servers
-from support.scenario import build, problems_of
 from support.stores import backend_of
 from support.two_calls import CALLS, Interrupted, rivals_of, tried, try_all
 

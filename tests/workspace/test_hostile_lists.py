@@ -11,7 +11,13 @@ import holdfast
 from holdfast._values.file_listing import MAGIC, About, Below, Level
 from holdfast._values.stored_file import StoredFile
 from holdfast.cli import main
-from holdfast.testing.trials.forged_files import FILE, FOLDER, LINK, ForgedFiles, forged
+from holdfast.testing.trials.hostile_files import (
+    FILE,
+    FOLDER,
+    LINK,
+    ForgedFiles,
+    forged,
+)
 from holdfast.workspace import FileEntry, Tree, Workspace
 from support.workspaces import files_of, write
 

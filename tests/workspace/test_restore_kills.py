@@ -7,9 +7,9 @@ import functools
 import pytest
 
 import holdfast
+from holdfast.testing.trials.children import Child
 from holdfast.workspace import Workspace
 from programs.kill_restore import build
-from support.children import Child
 from support.effort import THOROUGH
 from support.programs import run_program
 from support.system_calls import BrokenCalls

@@ -36,7 +36,6 @@ and ``new_id``.
 
 from holdfast.testing.conformance import StoreTests
 from holdfast.testing.conformance.bridge import blocking
-from holdfast.testing.conformance.raises import raises
-from holdfast.testing.conformance.sources import FakeClock, ids
+from holdfast.testing.conformance.cases import FakeClock, ids, raises
 
 __all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]

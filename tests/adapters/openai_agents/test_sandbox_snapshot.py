@@ -19,7 +19,7 @@ from agents.sandbox.sandboxes.unix_local import UnixLocalSandboxClient
 from agents.sandbox.snapshot import SnapshotBase
 
 from holdfast.adapters.openai_agents import HoldfastSnapshot, HoldfastSnapshotSpec
-from holdfast.testing.trials.forged_files import FILE, forged
+from holdfast.testing.trials.hostile_files import FILE, forged
 from support.workspaces import files_of, write
 
 

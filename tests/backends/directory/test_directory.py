@@ -23,7 +23,13 @@ from holdfast.backends.directory import _blobs, _catalog, _lines
 from holdfast.backends.directory._names import file_name
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing.faults import Fault, FaultyDisk, io_error
-from support.scenario import OPERATIONS, Source, build, dump, problems_of
+from holdfast.testing.trials.scenario import (
+    OPERATIONS,
+    Source,
+    build,
+    dump,
+    problems_of,
+)
 from support.stores import backend_of
 
 WORK = ".holdfast"

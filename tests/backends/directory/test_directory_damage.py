@@ -24,12 +24,9 @@ from holdfast.backends.directory._lines import (
     MovePart,
 )
 from holdfast.testing.faults import Fault, FaultyDisk, Platter, io_error, kill
-from holdfast.testing.trials.damage import build_more
-from support.children import Child
-from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
-from support.effort import FLIPS, seed_of
-from support.file_clock import next_tick
-from support.scenario import (
+from holdfast.testing.trials.children import Child
+from holdfast.testing.trials.damage import ReadOutcome, build_more, truth_of
+from holdfast.testing.trials.scenario import (
     STEPS,
     Source,
     address,
@@ -39,6 +36,9 @@ from support.scenario import (
     goes_on,
     problems_of,
 )
+from support.damage import DAMAGES, missing_from
+from support.effort import FLIPS, seed_of
+from support.file_clock import next_tick
 from support.stores import backend_of
 
 WORK = ".holdfast"

@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast import Corrupt, HoldfastError
 from holdfast.testing.faults import Fault, FaultyDisk, disk_full, io_error
-from support.scenario import copy_folder, dump, goes_on, problems_of
+from holdfast.testing.trials.scenario import copy_folder, dump, goes_on, problems_of
 
 WORK = ".holdfast"
 PLACE = "dir:store"

@@ -6,8 +6,14 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, NotFound, Unsupported
+from holdfast.testing.trials.scenario import (
+    OPERATIONS,
+    Source,
+    build,
+    dump,
+    problems_of,
+)
 from support.file_clock import next_tick
-from support.scenario import OPERATIONS, Source, build, dump, problems_of
 
 WORK = ".holdfast"
 

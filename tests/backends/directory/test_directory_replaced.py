@@ -7,8 +7,8 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, NotFound
+from holdfast.testing.trials.scenario import problems_of
 from support.file_clock import next_tick
-from support.scenario import problems_of
 
 
 @pytest.fixture

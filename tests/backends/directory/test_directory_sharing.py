@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, FormatMismatch, HoldfastError, Store
+from holdfast.testing.trials.rivals import is_one_line
+from holdfast.testing.trials.scenario import dump, problems_of
 from support.effort import ROUNDS, THOROUGH, seed_of
 from support.interrupts import Interrupt
-from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
+from support.many_processes import CrowdTests, by_writer, swarm
 from support.programs import run_program
-from support.scenario import dump, problems_of
 from support.stores import backend_of
 from support.two_calls import Interrupted
 

@@ -21,12 +21,13 @@ from holdfast import Conflict
 from holdfast.backends.postgres._pools import EndingPool
 from holdfast.backends.postgres._settings import Settings
 from holdfast.testing import raises
+from holdfast.testing.trials.rivals import is_one_line
+from holdfast.testing.trials.scenario import problems_of
 from support import databases, servers
 from support.effort import seed_of
 from support.folders import PROGRAMS
-from support.many_processes import PROCESSES, CrowdTests, by_writer, is_one_line
+from support.many_processes import PROCESSES, CrowdTests, by_writer
 from support.programs import ENVIRONMENT, run_program
-from support.scenario import problems_of
 from support.stores import backend_of
 
 

@@ -23,11 +23,11 @@ import holdfast
 from holdfast import Busy, FormatMismatch, HoldfastError, Retention, Unsupported
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import raises
+from holdfast.testing.trials.scenario import problems_of
 from support import databases, outages, servers
 from support.cut_connection import Cable
 from support.folders import PROGRAMS, TESTS
 from support.outages import OURS, SOON, UNANSWERED
-from support.scenario import problems_of
 
 
 @pytest.fixture(scope="module")

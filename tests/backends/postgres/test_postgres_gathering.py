@@ -9,10 +9,10 @@ import pytest
 
 import holdfast
 from holdfast import Checkpoint, Conflict
+from holdfast.testing.trials.scenario import problems_of
 from support import databases, outages, servers
 from support.cut_connection import Cable
 from support.outages import UNANSWERED
-from support.scenario import problems_of
 
 TASKS = 40
 

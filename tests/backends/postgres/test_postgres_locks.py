@@ -15,8 +15,8 @@ import pytest
 from holdfast import Conflict, Retention
 from holdfast.backends import NEW_THREAD, UNSET, Details, Entry, Start, Write
 from holdfast.testing.conformance.bridge import finished
+from holdfast.testing.trials.scenario import problems_of
 from support import databases, servers
-from support.scenario import problems_of
 
 WAITING = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'"
 

@@ -12,10 +12,10 @@ import holdfast
 from holdfast import Corrupt
 from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
-from holdfast.testing.trials.damage import build_more
-from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
+from holdfast.testing.trials.damage import ReadOutcome, build_more, truth_of
+from holdfast.testing.trials.scenario import FILE_PLACE, Source
+from support.damage import DAMAGES, missing_from
 from support.effort import FLIPS, seed_of
-from support.scenario import FILE, Source
 
 # A bit that nothing reads may flip: then only the checksum of its page is repaired.
 pytestmark = [
@@ -27,7 +27,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory):
     """The bytes of a sound and closed store."""
-    path = tmp_path_factory.mktemp("sound") / FILE
+    path = tmp_path_factory.mktemp("sound") / FILE_PLACE
     build_more(str(path))
     with holdfast.open(path, **Source("large", 4_000_000).options()) as store:
         # So large that the end of the file belongs to the table of threads.
@@ -40,7 +40,7 @@ def sound(tmp_path_factory):
 @pytest.fixture(scope="module")
 def truth(sound, tmp_path_factory):
     """Every single read of the sound store and what it gives, by name."""
-    path = tmp_path_factory.mktemp("truth") / FILE
+    path = tmp_path_factory.mktemp("truth") / FILE_PLACE
     path.write_bytes(sound)
     with holdfast.open(path, cache_size=0) as store:
         assert store.verify().problems == ()
@@ -99,7 +99,7 @@ def test_salvage_saves_every_thread_that_can_be_read(damage, sound, truth, tmp_p
 def test_a_state_on_a_page_that_changed_is_corrupt_however_it_is_asked_for(
     reference, tmp_path
 ):
-    path = str(tmp_path / FILE)
+    path = str(tmp_path / FILE_PLACE)
     with holdfast.open(path) as store:
         store.thread("chat").save({"text": "x" * 1000}, id="saved")
     db = apsw.Connection(path)  # leaves the checksums of the pages as they are

@@ -19,11 +19,18 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Busy, Conflict, Retention, Store
+from holdfast.testing.trials.rivals import is_one_line
+from holdfast.testing.trials.scenario import (
+    FILE_PLACE,
+    build,
+    copy_folder,
+    dump,
+    problems_of,
+)
 from support.effort import THOROUGH, seed_of
 from support.folders import PROGRAMS
-from support.many_processes import CrowdTests, by_writer, is_one_line, swarm
+from support.many_processes import CrowdTests, by_writer, swarm
 from support.programs import ENVIRONMENT, run_program
-from support.scenario import FILE, build, copy_folder, dump, problems_of
 from support.stores import backend_of
 from support.two_calls import (
     BEFORE_SECOND,
@@ -40,14 +47,14 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def path(tmp_path):
-    return str(tmp_path / FILE)
+    return str(tmp_path / FILE_PLACE)
 
 
 @pytest.fixture
 def start(tmp_path):
     folder = tmp_path / "start"
     folder.mkdir()
-    build(str(folder / FILE))
+    build(str(folder / FILE_PLACE))
     return str(folder)
 
 
@@ -504,7 +511,7 @@ def test_what_is_saved_beside_a_fork_is_there(case, path):
 
 @pytest.mark.parametrize("call", CALLS)
 def test_calls_at_the_same_moment_leave_a_sound_store(call, start, tmp_path):
-    with holdfast.open(os.path.join(start, FILE)) as store:
+    with holdfast.open(os.path.join(start, FILE_PLACE)) as store:
         store.thread("main").label("marked", "third")
         assert store.get("second").parent == BEFORE_SECOND
         assert store.get("third").parent == BEFORE_THIRD

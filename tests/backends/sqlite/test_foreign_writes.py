@@ -18,9 +18,10 @@ from holdfast.backends.sqlite import PAGE, page_checksums
 from holdfast.backends.sqlite._page_repair import PageFile
 from holdfast.cli._run import run as cli
 from holdfast.testing import raises
-from support.damage import DAMAGES, ReadOutcome, truth_of
+from holdfast.testing.trials.damage import ReadOutcome, truth_of
+from holdfast.testing.trials.scenario import FILE_PLACE
+from support.damage import DAMAGES
 from support.effort import FLIPS, seed_of
-from support.scenario import FILE
 from support.stores import backend_of
 
 pytestmark = [
@@ -64,7 +65,7 @@ def look(path, statement="select count(*) from checkpoint"):
 def crashed(tmp_path_factory):
     """The files that a killed program leaves behind."""
     folder = tmp_path_factory.mktemp("crashed")
-    program = [sys.executable, "-c", CRASH, str(folder / FILE)]
+    program = [sys.executable, "-c", CRASH, str(folder / FILE_PLACE)]
     assert subprocess.run(program, check=False).returncode == 9
     return folder
 
@@ -73,9 +74,9 @@ def crashed(tmp_path_factory):
 def path(crashed, tmp_path):
     """The same after somebody has looked into them."""
     shutil.copytree(crashed, tmp_path, dirs_exist_ok=True)
-    look(tmp_path / FILE)
-    assert not (tmp_path / f"{FILE}-wal").exists()
-    return tmp_path / FILE
+    look(tmp_path / FILE_PLACE)
+    assert not (tmp_path / f"{FILE_PLACE}-wal").exists()
+    return tmp_path / FILE_PLACE
 
 
 def bad_pages(path):
@@ -150,7 +151,7 @@ def test_processes_that_repair_at_the_same_time_do_no_harm(path):
 
 
 def test_a_live_store_goes_on_after_a_checkpoint_by_another_program(tmp_path):
-    path = tmp_path / FILE
+    path = tmp_path / FILE_PLACE
     with holdfast.open(path, cache_size=0) as store, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         for n in range(30):

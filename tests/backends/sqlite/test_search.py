@@ -30,10 +30,10 @@ from holdfast.backends.sqlite import _candidates, _search
 from holdfast.testing.conformance.search import (
     SearchOrderTests,
     SearchTests,
+    SearchUpkeepTests,
     places,
     user,
 )
-from holdfast.testing.conformance.search_index import SearchUpkeepTests
 from holdfast.testing.faults import CHANGES, Fault, FaultyDisk, disk_full
 from support.programs import run_program
 from support.stores import backend_of

@@ -7,32 +7,40 @@ from holdfast.testing.conformance.conflicts import (
     RepetitionTests,
     TombstoneTests,
 )
-from holdfast.testing.conformance.deletion import CheckpointDeletionTests, DeletionTests
-from holdfast.testing.conformance.erasure import ErasureTests
-from holdfast.testing.conformance.family import FamilyTests
-from holdfast.testing.conformance.feed import FeedTests
-from holdfast.testing.conformance.forks import ForkedDeletionTests, ForkTests
-from holdfast.testing.conformance.history import HistoryTests, MatchTests
-from holdfast.testing.conformance.journal import JournalTests
-from holdfast.testing.conformance.journal_listings import JournalListingTests
-from holdfast.testing.conformance.journal_writes import (
+from holdfast.testing.conformance.deletion import (
+    CheckpointDeletionTests,
+    DeletionTests,
+    ErasureTests,
+)
+from holdfast.testing.conformance.entries import (
     ExpectingEntryTests,
     FamilyEntryTests,
     ForgettingTests,
+    JournalListingTests,
 )
+from holdfast.testing.conformance.feed import FeedTests
+from holdfast.testing.conformance.forks import ForkedDeletionTests, ForkTests
+from holdfast.testing.conformance.history import FamilyTests, HistoryTests, MatchTests
+from holdfast.testing.conformance.journal import JournalTests
 from holdfast.testing.conformance.labels import MarkTests
 from holdfast.testing.conformance.lifecycle import CompressionTests, LifecycleTests
-from holdfast.testing.conformance.listings import ListingTests, NameTests
-from holdfast.testing.conformance.load import LoadTests, ReferenceTests
+from holdfast.testing.conformance.listings import ListingTests, NameTests, WeightTests
+from holdfast.testing.conformance.load import (
+    LoadTests,
+    LogReferenceTests,
+    ReferenceTests,
+    StepTests,
+)
 from holdfast.testing.conformance.moves import HardRewindTests, RewindTests, UndoTests
 from holdfast.testing.conformance.prune import PruneTests, RetentionTests
-from holdfast.testing.conformance.references import LogReferenceTests, StepTests
 from holdfast.testing.conformance.restore import PinTests, RestoreTests, RivalTests
 from holdfast.testing.conformance.save import AppendTests, SaveTests
-from holdfast.testing.conformance.search import SearchOrderTests, SearchTests
-from holdfast.testing.conformance.search_index import SearchUpkeepTests
+from holdfast.testing.conformance.search import (
+    SearchOrderTests,
+    SearchTests,
+    SearchUpkeepTests,
+)
 from holdfast.testing.conformance.shapes import ListTests, ShapeTests
-from holdfast.testing.conformance.sizes import WeightTests
 from holdfast.testing.conformance.streams import StreamTests
 from holdfast.testing.conformance.surplus import SurplusTests
 from holdfast.testing.conformance.transactions import (

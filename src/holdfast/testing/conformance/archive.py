@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Archives: equal content gives equal bytes, and an import brings everything back."""
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from holdfast._api.open import open as open_another
 from holdfast._api.store import Store
 from holdfast.errors import Conflict, Corrupt
 from holdfast.retention import Retention
-from holdfast.testing.conformance.cases import LONG, Cases
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises
 
 
 def exported(store: Store, *threads: str) -> bytes:

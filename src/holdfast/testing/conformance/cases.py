@@ -1,9 +1,13 @@
-"""What all tests of the conformance suite use."""
+"""What the tests of the conformance suite use; our own tests use it as well."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Unpack
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import count
+from threading import Lock
+from typing import Any, Generic, TypeVar, Unpack
 from unittest import SkipTest
 
 from holdfast._api.declared import OpenOptions
@@ -13,7 +17,6 @@ from holdfast._values.records import Checkpoint
 from holdfast.agents import Agent
 from holdfast.errors import Unsupported
 from holdfast.messages import Message
-from holdfast.testing.conformance.sources import FakeClock, ids
 
 LONG = "a value too long for the manifest " * 20
 
@@ -116,8 +119,8 @@ class AgentCases(Cases):
     def busy_agent(self, owner: str | None = None) -> None:
         """The agent ``a`` with two conversations and seven messages."""
         self.store.agents.save(Agent(id="a", name="A", state={"text": LONG}))
-        for id_, count in (("one", 4), ("two", 3)):
-            messages = [Message.user(f"{n} {LONG}") for n in range(count - 1)]
+        for id_, total in (("one", 4), ("two", 3)):
+            messages = [Message.user(f"{n} {LONG}") for n in range(total - 1)]
             self.store.conversations.create(
                 id_, agent="a", owner=owner, title=id_, messages=messages
             )
@@ -152,3 +155,58 @@ def steps(checkpoints: Iterable[Checkpoint]) -> list[int]:
 def untyped(*values: Any) -> tuple[Any, ...]:
     """Arguments that a type checker would refuse."""
     return values
+
+
+E = TypeVar("E", bound=BaseException)
+
+
+class Raised(Generic[E]):
+    """Holds the error once the block of `raises` is over."""
+
+    error: E
+
+
+@contextmanager
+def raises(kind: type[E], code: str | None = None) -> Generator[Raised[E]]:
+    """Expect the block to raise a ``kind``, and with a ``code`` one that carries it."""
+    raised = Raised[E]()
+    try:
+        yield raised
+    except kind as error:
+        raised.error = error
+    else:
+        raise AssertionError(f"nothing was raised, where {kind.__name__} was due")
+    found = getattr(raised.error, "code", None)
+    assert code in (None, found), f"the code is {found!r}, not {code!r}"
+
+
+MIDNIGHT = 1_700_006_400_000_000  # 2023-11-15 00:00 UTC, a Wednesday
+
+
+class FakeClock:
+    """A clock for `holdfast.open` that stands still until the test moves it.
+
+    ``now`` is in microseconds UTC and can be set, to an earlier time as well.
+    """
+
+    def __init__(self, now: int = MIDNIGHT) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, by: timedelta) -> None:
+        """Go forward, or back if ``by`` is negative."""
+        self.now += by // timedelta(microseconds=1)
+
+
+def ids(prefix: str = "id-") -> Callable[[], str]:
+    """A source of ids for `holdfast.open`: the same in every run, each one once."""
+    numbers = count(1)
+    lock = Lock()
+
+    def new_id() -> str:
+        with lock:
+            return f"{prefix}{next(numbers):06d}"
+
+    return new_id

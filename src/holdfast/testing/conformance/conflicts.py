@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Compare-and-swap, saves that are repeated, and writers that come too late."""
 
 from __future__ import annotations
@@ -7,8 +6,7 @@ from datetime import timedelta
 
 from holdfast.errors import Conflict, NotFound
 from holdfast.retention import Retention
-from holdfast.testing.conformance.cases import LONG, Cases, steps
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, steps
 
 
 class ExpectationTests(Cases):

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """The feed of changes of a whole store."""
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Forks share the history up to where they start."""
 
 from __future__ import annotations
 
 from holdfast.errors import Conflict, NotFound
-from holdfast.testing.conformance.cases import LONG, Cases, steps
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, steps
 
 
 class ForkTests(Cases):

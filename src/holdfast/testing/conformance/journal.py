@@ -1,11 +1,9 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """The journal: results recorded once under a key."""
 
 from __future__ import annotations
 
 from holdfast.errors import Conflict, NotFound, Unstorable
-from holdfast.testing.conformance.cases import Cases, untyped
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import Cases, raises, untyped
 
 
 class JournalTests(Cases):

@@ -1,11 +1,9 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Labels, tags and descriptions of stored threads and checkpoints."""
 
 from __future__ import annotations
 
 from holdfast.errors import Conflict
-from holdfast.testing.conformance.cases import Cases
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import Cases, raises
 
 
 class MarkTests(Cases):

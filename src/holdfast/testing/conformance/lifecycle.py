@@ -1,12 +1,10 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Opening a store, with options or for reading only, and closing it."""
 
 from __future__ import annotations
 
 from holdfast.errors import Closed, Conflict, NotFound, Unstorable, Unsupported
 from holdfast.retention import Retention
-from holdfast.testing.conformance.cases import LONG, Cases, steps
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, steps
 
 
 class LifecycleTests(Cases):

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Retention: what a policy keeps, and what a prune leaves behind."""
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from hashlib import sha512
 from holdfast._port import Pruned
 from holdfast.errors import NotFound
 from holdfast.retention import Retention
-from holdfast.testing.conformance.cases import LONG, Cases, steps
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, steps
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Restoring an agent's checkpoints: everything is as it was, or nothing changed."""
 
 from __future__ import annotations

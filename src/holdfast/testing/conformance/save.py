@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Saving: parents, steps, order, options, and appending."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Streams: events in one order for all who share a store."""
 
 from __future__ import annotations
@@ -9,8 +8,7 @@ from datetime import timedelta
 from holdfast._api.store import Store
 from holdfast.errors import Conflict, FormatMismatch, NotFound, Unstorable
 from holdfast.streams import Event
-from holdfast.testing.conformance.cases import LONG, Cases, untyped
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, untyped
 
 
 class StreamTests(Cases):

@@ -1,4 +1,3 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """The queries by which a prune finds its work without reading the whole store."""
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ from holdfast._port import (
 from holdfast._values.records import Checkpoint, Page
 from holdfast.errors import Conflict
 from holdfast.testing.conformance.bridge import finished
-from holdfast.testing.conformance.cases import Cases
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import Cases, raises
 
 R = TypeVar("R")
 

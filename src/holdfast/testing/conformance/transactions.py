@@ -1,11 +1,9 @@
-# ruff: noqa: PLR2004 - a test states its numbers where it uses them
 """Several threads in one transaction, and saves that a key lets happen once."""
 
 from __future__ import annotations
 
 from holdfast.errors import Closed, Conflict, Unstorable
-from holdfast.testing.conformance.cases import LONG, Cases, untyped
-from holdfast.testing.conformance.raises import raises
+from holdfast.testing.conformance.cases import LONG, Cases, raises, untyped
 
 
 class TransactionTests(Cases):

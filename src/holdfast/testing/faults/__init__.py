@@ -33,11 +33,11 @@ its own. A `Platter` remembers what has been synced, and writes the files that a
 cut at this moment could leave behind.
 """
 
-from holdfast.testing.faults._disk import FaultyDisk
-from holdfast.testing.faults._fault import (
+from holdfast.testing.faults._disk import (
     CHANGES,
     Call,
     Fault,
+    FaultyDisk,
     disk_full,
     io_error,
     kill,

@@ -67,7 +67,10 @@ class Platter:
         self._folder = folder
         self._sector = sector
         self._names: dict[str, _Content] = {}
-        for path in _files_below(folder):
+        found = os.walk(folder)
+        for path in (
+            os.path.join(at, name) for at, _, names in found for name in names
+        ):
             if not path.endswith(("-shm", "lock")):
                 with open(path, "rb") as file:
                     self._names[self._name(path)] = _Content(bytearray(file.read()))
@@ -176,11 +179,6 @@ class Platter:
                     torn = piece.data[: chance.randrange(len(piece.data))]
                     _carry_out(data, _Change(piece.offset, torn))
         return bytes(data)
-
-
-def _files_below(folder: str) -> Iterator[str]:
-    for place, _, names in os.walk(folder):
-        yield from (os.path.join(place, name) for name in names)
 
 
 def _sectors(change: _Change, size: int) -> Iterator[_Change]:

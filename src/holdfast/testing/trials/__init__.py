@@ -10,10 +10,8 @@ touches yours, and removes what it made:
 """
 
 from holdfast.testing.trials.processes import Job, Result, run_jobs
-from holdfast.testing.trials.row import Effort, NotRun, Row, Task, Trials
-from holdfast.testing.trials.scorecard import ROWS
-from holdfast.testing.trials.selftest import STORES, selftest
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.scorecard import ROWS, STORES, selftest
+from holdfast.testing.trials.task import Effort, NotRun, Row, Target, Task, Trials
 
 __all__ = [
     "ROWS",

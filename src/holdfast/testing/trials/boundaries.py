@@ -12,7 +12,6 @@ from holdfast import HoldfastError, Store
 from holdfast.testing.faults import Call, Fault, FaultyDisk, kill
 from holdfast.testing.trials.children import Child, Tell
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import (
     OPERATIONS,
     STEPS,
@@ -22,11 +21,12 @@ from holdfast.testing.trials.scenario import (
     build_for,
     copy_folder,
     dump,
+    files_of,
     goes_on,
     lazy_disk,
     problems_of,
 )
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 Steps = list[Step]
 
@@ -75,11 +75,12 @@ class Trial:
         os.chdir(os.path.dirname(path.rpartition(":")[2]))
         disk = lazy_disk("faulty")
         seen: list[tuple[str, int]] = []
-        watch = Fault(
-            at=1,
-            lasting=True,
-            effect=lambda call: seen.append((_name(call), len(call.data))),
-        )
+
+        def see(call: Call) -> None:
+            where = f"{os.path.basename(call.path)}+{call.offset}"
+            seen.append((f"{call.kind} {where}", len(call.data)))
+
+        watch = Fault(at=1, lasting=True, effect=see)
         if self.opening:
             disk.arm(fault or watch)
         options = Source("call", 2_000_000).options()
@@ -124,7 +125,7 @@ class Trial:
                 return f"verify found {problems}"
             if wrong := goes_on(store):
                 return wrong
-        if any(os.stat(file).st_mode & 0o077 for file in _files(path)):
+        if any(os.stat(file).st_mode & 0o077 for file in files_of(path)):
             return "others may read the store"
         return self._check_header(path) or self._check_backup(path, done, found)
 
@@ -147,25 +148,9 @@ class Trial:
             return ", ".join(problems_of(store)) or None
 
 
-def _files(path: str) -> list[str]:
-    """Every file of a store."""
-    whole = path.rpartition(":")[2]
-    if os.path.isfile(whole):
-        return [whole]
-    return [
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(whole)
-        for name in names
-    ]
-
-
 def _backup_of(path: str) -> str:
     kind, colon, whole = path.rpartition(":")
     return f"{kind}{colon}{os.path.join(os.path.dirname(whole), BACKUP)}"
-
-
-def _name(call: Call) -> str:
-    return f"{call.kind} {os.path.basename(call.path)}+{call.offset}"
 
 
 # --- the calls ------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from holdfast import HoldfastError, Store
 from holdfast.testing.faults import Fault, FaultyDisk, disk_full, io_error
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import (
     STEPS,
     Source,
@@ -23,7 +22,7 @@ from holdfast.testing.trials.scenario import (
     lazy_disk,
     problems_of,
 )
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 # What happens to a call of the disk, and whether it goes on.
 FAILURES: Mapping[str, Fault] = MappingProxyType(

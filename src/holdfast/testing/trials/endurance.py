@@ -1,24 +1,24 @@
-"""Many saves beside a reader: the log stays small, and backups are whole."""
+"""Save after save: beside a reader, and while the clock goes back."""
 
 from __future__ import annotations
 
 import glob
 import os
+import random
 import shutil
 from functools import partial
 
 import holdfast
 from holdfast import Store
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 LARGEST_LOG = 64 << 20
 BACKUPS = 10
 # Pieces of this size grow the log by megabytes within a row.
 TEXT = "x" * 2000
-THREADS = 20
+THREADS, CLOCK_THREADS = 20, 5
 
 
 def _read(target: Target, tell: Tell) -> None:
@@ -75,3 +75,43 @@ def _back_up(store: Store, path: str, n: int) -> list[str]:
         wrong.append(f"the backup after save {n} ends with {last['n']}")
     shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
     return wrong
+
+
+HOUR = 3_600_000_000
+
+
+class BadClock:
+    """A clock that goes back two hours, jumps a day ahead, or stands still."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._now = 1_700_000_000_000_000
+
+    def time(self) -> int:
+        """Microseconds, in no order."""
+        self._now += self._chance.choice((0, 0, 1, HOUR, -2 * HOUR, 24 * HOUR))
+        return self._now
+
+
+def clocks(task: Task) -> Trials:
+    """Save after save, each must be the newest."""
+    wrong: list[str] = []
+    clock = BadClock(task.chance)
+    with task.target.open("clock", clock=clock.time, durability="normal") as store:
+        for n in range(task.count):
+            name = f"t{task.chance.randrange(CLOCK_THREADS)}"
+            store.thread(name).save({"n": n})
+            wrong += [f"save {n}: {what}" for what in _not_newest(store, name, n)]
+            task.done(n + 1)
+    return Trials(task.count, wrong)
+
+
+def _not_newest(store: Store, name: str, n: int) -> list[str]:
+    thread = store.thread(name)
+    seqs = [checkpoint.seq for checkpoint in thread.history(5)]
+    facts = {
+        "the state of the thread is older": thread.load() == {"n": n},
+        "the history is not in order": seqs == sorted(seqs, reverse=True),
+        "another thread counts as newer": store.threads(limit=1)[0].id == name,
+    }
+    return [what for what, holds in facts.items() if not holds]

@@ -13,7 +13,7 @@ import orjson
 
 import holdfast
 from holdfast import Store, Unstorable
-from holdfast.testing.trials.row import Task, Trials
+from holdfast.testing.trials.task import Task, Trials
 
 LONG = "x" * 1_000_000
 DEPTH = 150

@@ -13,9 +13,8 @@ from functools import partial
 
 from holdfast import HoldfastError
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import Task
-from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.scenario import lost_appends
+from holdfast.testing.trials.task import Target, Task
 
 FILE_SYSTEMS = ("ext4", "xfs")
 # The smallest that all of them accept; the image has holes.
@@ -137,11 +136,8 @@ def _save(target: Target, name: str, tell: Tell) -> None:
 def _lost(target: Target, name: str, acknowledged: int) -> list[str]:
     try:
         with target.open(name, cache_size=0) as store:
-            found = len(store.thread("chat").load()["log"])
-            wrong = problems_of(store)
+            wrong = lost_appends(store, acknowledged)
     except HoldfastError as error:
         return [repr(error)]
     target.discard(name)
-    if found < acknowledged:
-        wrong.append(f"{acknowledged} saves acknowledged, {found} are there")
     return wrong

@@ -12,9 +12,8 @@ from functools import partial
 from holdfast import HoldfastError, Thread
 from holdfast.testing.faults import Call, kill
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import NotRun, Task, Trials
-from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.scenario import lost_appends
+from holdfast.testing.trials.task import NotRun, Target, Task, Trials
 
 SAVES = 20
 PROGRAM = """
@@ -39,22 +38,13 @@ def foreign_tools(task: Task) -> Trials:
         name = f"{n}.db"
         try:
             acknowledged = way(task.target, name)
-            wrong += [
-                f"{way.__name__[1:]}: {w}" for w in _lost(task, name, acknowledged)
-            ]
+            with task.target.open(name, cache_size=0) as store:
+                lost = lost_appends(store, acknowledged)
+            wrong += [f"{way.__name__[1:]}: {what}" for what in lost]
         except HoldfastError as error:
             wrong.append(f"{way.__name__[1:]}: {error!r}")
         task.done(n + 1)
     return Trials(task.count, wrong)
-
-
-def _lost(task: Task, name: str, acknowledged: int) -> list[str]:
-    with task.target.open(name, cache_size=0) as store:
-        found = len(store.thread("chat").load()["log"])
-        wrong = problems_of(store)
-    if found < acknowledged:
-        wrong.append(f"{acknowledged} saves acknowledged, {found} are there")
-    return wrong
 
 
 def _use(target: Target, name: str, statement: str) -> None:

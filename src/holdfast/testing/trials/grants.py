@@ -10,9 +10,8 @@ from functools import partial
 from holdfast import Store
 from holdfast.testing.trials.children import Child, Gate, Tell
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 from holdfast.testing.trials.ways_back import (
     START,
     STORE,

@@ -13,8 +13,8 @@ import orjson
 
 from holdfast import Corrupt, NotFound, Store, Unstorable
 from holdfast._values import codec
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import problems_of
+from holdfast.testing.trials.task import Task, Trials
 
 # Texts that make other stores import or call something when they are loaded.
 PAYLOADS: tuple[object, ...] = (

@@ -12,8 +12,8 @@ from functools import partial
 
 from holdfast import HoldfastError, Store
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import messages, problems_of
+from holdfast.testing.trials.task import Task, Trials
 
 ROUNDS_PER_STORE = 15
 MOST_WRITERS = 3

@@ -22,9 +22,8 @@ from holdfast.strategy import after_reply, after_tool_batch, never
 from holdfast.testing.faults import Call, kill
 from holdfast.testing.trials.children import Child, Tell
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 from holdfast.testing.trials.ways_back import (
     STORE,
     TALK,

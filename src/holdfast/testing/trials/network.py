@@ -15,7 +15,7 @@ from collections.abc import Generator
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from holdfast.testing.trials.row import NotRun, Task, Trials
+from holdfast.testing.trials.task import NotRun, Task, Trials
 
 DEADLINE = 30
 LISTING = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()

@@ -17,7 +17,6 @@ from holdfast.backends.directory._folder import WORK
 from holdfast.testing.faults import Call, Fault, FaultyDisk, Platter
 from holdfast.testing.trials.file_systems import cut_file_systems
 from holdfast.testing.trials.kills import ignore_repairs
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import (
     Durability,
     Source,
@@ -28,7 +27,7 @@ from holdfast.testing.trials.scenario import (
     messages,
     problems_of,
 )
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 # How likely a call of the disk is the last one, and one between two files of a folder
 # that change together: there are few such calls, and a cut there can do most harm.

@@ -18,8 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from holdfast._values.shortening import shortened
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import NotRun, Row, Task
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import NotRun, Row, Target, Task
 
 Verdict: TypeAlias = Literal["holds", "broken", "not run"]
 Progress: TypeAlias = Callable[[int, int], None]

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from holdfast import Checkpoint, Conflict, HoldfastError, Store, Thread
 from holdfast.testing.trials.children import Child, Gate, Tell
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 PROCESSES = 16
 WRITERS = 4

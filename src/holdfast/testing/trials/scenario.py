@@ -17,8 +17,8 @@ from holdfast import Agent, Attachment, HoldfastError, Message, Retention, Store
 from holdfast._api.declared import OpenOptions
 from holdfast.testing.faults import FaultyDisk
 
-FILE = "store.db"
-FOLDER = "dir:store"
+FILE_PLACE = "store.db"
+FOLDER_PLACE = "dir:store"
 
 Durability: TypeAlias = Literal["full", "normal"]
 Step: TypeAlias = Callable[[Store], object]
@@ -302,13 +302,30 @@ def problems_of(store: Store) -> list[str]:
     return [str(problem) for problem in store.verify().problems]
 
 
-def address(folder: str, place: str = FILE) -> str:
+def lost_appends(store: Store, acknowledged: int) -> list[str]:
+    """What is wrong with the log of a chat that so many saves were appended to."""
+    found = len(store.thread("chat").load()["log"])
+    is_lost = found < acknowledged
+    lost = [f"{acknowledged} saves acknowledged, {found} are there"] if is_lost else []
+    return problems_of(store) + lost
+
+
+def address(folder: str, place: str = FILE_PLACE) -> str:
     """What to open for a store at a place in a folder."""
     kind, colon, name = place.rpartition(":")
     return f"{kind}{colon}{os.path.join(folder, name)}"
 
 
-def copy_folder(source: str, target: str, place: str = FILE) -> str:
+def files_of(url: str) -> list[str]:
+    """Every file of a store in a file or in a folder."""
+    place = url.rpartition(":")[2]
+    if os.path.isfile(place):
+        return [place]
+    found = os.walk(place)
+    return [os.path.join(folder, name) for folder, _, names in found for name in names]
+
+
+def copy_folder(source: str, target: str, place: str = FILE_PLACE) -> str:
     """A fresh copy of a closed or abandoned store; returns what to open."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)

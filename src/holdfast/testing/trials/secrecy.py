@@ -13,8 +13,7 @@ from holdfast import HoldfastError, Store
 from holdfast._api.declared import OpenOptions
 from holdfast.testing.faults import Call, kill
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import NotRun, Task, Trials
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import NotRun, Target, Task, Trials
 
 LATE_WRITES = 10
 KEY_SIZE = 32

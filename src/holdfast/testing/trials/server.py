@@ -15,9 +15,8 @@ from urllib.parse import quote
 from holdfast import HoldfastError, Store, Thread
 from holdfast._api.plugins import import_extra
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import NotRun, Task, Trials
 from holdfast.testing.trials.scenario import problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import NotRun, Target, Task, Trials
 
 APPLICATION = "holdfast selftest"
 END = (
@@ -40,12 +39,10 @@ def _addressed(target: Target, **changes: str | int) -> Target:
     conninfo = import_extra("psycopg.conninfo", "PostgreSQL", "postgres")
     parts: dict[str, Any] = conninfo.conninfo_to_dict(target.address)
     parts.update(changes)
-    query = "&".join(f"{name}={_quoted(value)}" for name, value in parts.items())
+    query = "&".join(
+        f"{name}={quote(str(value), safe='')}" for name, value in parts.items()
+    )
     return type(target)(f"postgresql:///?{query}", target.folder, prefix=target.prefix)
-
-
-def _quoted(value: object) -> str:
-    return quote(str(value), safe="")
 
 
 # --- connections that are ended -------------------------------------------------------

@@ -14,9 +14,8 @@ import holdfast
 from holdfast import Closed, Store
 from holdfast.testing.faults import Call, Fault
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import FILE, FOLDER, Task, Trials
 from holdfast.testing.trials.scenario import goes_on, lazy_disk, problems_of
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import FILE, FOLDER, Target, Task, Trials
 
 FORKS = 8
 THREADS = 4

@@ -17,9 +17,8 @@ from holdfast._api.declared import OpenOptions
 from holdfast._values.records import Segment
 from holdfast.backends.sqlite import connect, page_checksums
 from holdfast.backends.sqlite._rows import row_checksum, segment_row
-from holdfast.testing.trials.row import Task, Trials
 from holdfast.testing.trials.secrecy import KEY_SIZE, key_option
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import Target, Task, Trials
 
 Tamper = Callable[[apsw.Connection, random.Random], None]
 

@@ -18,9 +18,8 @@ from holdfast import Agent, Retention, Store
 from holdfast._values.clock import now
 from holdfast.testing.faults import Call, Fault, kill
 from holdfast.testing.trials.children import Child, Tell
-from holdfast.testing.trials.row import FILE, FOLDER
 from holdfast.testing.trials.scenario import lazy_disk
-from holdfast.testing.trials.target import Target
+from holdfast.testing.trials.task import FILE, FOLDER, Target
 
 STORE = "store"
 AGENT = "worker"

@@ -1,13 +1,16 @@
-"""Where the trials make their stores: a kind of store, in a folder or on a server."""
+"""A row of the scorecard, and what its trials are given: where, and how often."""
 
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import uuid
 import zlib
-from typing import Unpack
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, Unpack
 
 import holdfast
 from holdfast import Store
@@ -16,8 +19,15 @@ from holdfast._api.open import Opening
 from holdfast._api.plugins import find_backend, import_extra
 from holdfast.errors import HoldfastError, Unstorable, Unsupported
 from holdfast.testing.faults import FaultyDisk
-from holdfast.testing.trials.scenario import FILE, FOLDER
+from holdfast.testing.trials.scenario import FILE_PLACE, FOLDER_PLACE
 
+Effort: TypeAlias = Literal["quick", "full"]
+
+FILE, FOLDER, SERVER = "file", "dir", "postgresql"
+ALL = (FILE, FOLDER, SERVER)
+# In a folder or on a server a trial takes about so many times as long as in a file,
+# and a full run makes fewer.
+SLOWNESS = 4
 CONNECT_SECONDS = 10
 _SERVER = re.compile(r"postgres(ql)?://")
 
@@ -39,7 +49,8 @@ class Target:
     @property
     def place(self) -> str:
         """Where a store is within a folder, for rows that copy whole folders."""
-        return {"file": FILE, "dir": FOLDER}.get(self.kind, f"{self.kind}:store")
+        places = {FILE: FILE_PLACE, FOLDER: FOLDER_PLACE}
+        return places.get(self.kind, f"{self.kind}:store")
 
     def at(self, name: str) -> Target:
         """The same kind of store in a part of the folder."""
@@ -71,14 +82,14 @@ class Target:
 
     def url(self, name: str) -> str:
         """What to open for a store."""
-        if self.kind == "file":
+        if self.kind == FILE:
             return self.path(name)
-        if self.kind == "postgresql":
+        if self.kind == SERVER:
             return self.address
         return f"{self.kind}:{self.path(name)}"
 
     def _options(self, name: str, options: OpenOptions) -> OpenOptions:
-        if self.kind == "postgresql":
+        if self.kind == SERVER:
             options["schema"] = self._schema(name)
         return options
 
@@ -88,7 +99,7 @@ class Target:
 
     def check(self) -> None:
         """Raise unless the server, if it is one, can be reached."""
-        if self.kind != "postgresql":
+        if self.kind != SERVER:
             return
         psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
         try:
@@ -104,7 +115,7 @@ class Target:
 
     def discard(self, name: str) -> None:
         """Remove a store that is no longer needed, so that many need no more room."""
-        if self.kind == "postgresql":
+        if self.kind == SERVER:
             self._drop(self._schema(name))
             return
         for found in os.listdir(self.folder):
@@ -114,7 +125,7 @@ class Target:
 
     def remove(self) -> None:
         """Drop what was made on a server; the folder belongs to the caller."""
-        if self.kind == "postgresql":
+        if self.kind == SERVER:
             self._drop(self.prefix)
 
     def _drop(self, prefix: str) -> None:
@@ -127,13 +138,73 @@ class Target:
 
 def _kind_of(address: str) -> str:
     if _SERVER.match(address):
-        return "postgresql"
+        return SERVER
     kind = address.removesuffix(":")
     if kind in {"file", "sqlite"}:
-        return "file"
+        return FILE
     try:
         find_backend(kind)
     except Unsupported as error:
         text = "must be file, dir or postgresql://..., as no store of yours is tested"
         raise Unstorable("store", f"{text}; not {address!r}") from error
     return kind
+
+
+class NotRun(Exception):
+    """A row cannot be run here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How often a promise was tried, and each time that it did not hold."""
+
+    count: int
+    wrong: list[str]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a row is given: where to try, how often, and a source of chance.
+
+    ``progress`` is to be called now and then with the share that is done.
+    """
+
+    target: Target
+    count: int
+    chance: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - repeatable trials
+    progress: Callable[[float], None] = lambda _: None
+
+    def done(self, count: int) -> None:
+        """Report how many of the trials are done."""
+        self.progress(min(1.0, count / self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A promise of the scorecard.
+
+    ``quick`` and ``full`` are how many trials are wanted, of what ``unit`` says.
+    ``kinds`` are the kinds of stores to which it applies; a row for all of them is
+    also for backends of other packages.
+    """
+
+    number: int
+    name: str
+    promise: str
+    unit: str
+    quick: int
+    full: int
+    run: Callable[[Task], Trials]
+    kinds: tuple[str, ...] = (FILE, FOLDER)
+
+    def applies_to(self, kind: str) -> bool:
+        """Whether it can be run on a kind of store."""
+        return kind in self.kinds or (kind not in ALL and self.kinds == ALL)
+
+    def wanted(self, effort: Effort, kind: str) -> int:
+        """How many trials are wanted on a kind of store."""
+        if effort == "quick":
+            return self.quick
+        is_slower = FILE in self.kinds and kind != FILE
+        return -(-self.full // SLOWNESS) if is_slower else self.full

@@ -1,13 +1,9 @@
-"""What programs of the tests report, and the children they fork."""
+"""What programs of the tests print, for `run_program`."""
 
 from __future__ import annotations
 
 import json
 import sys
-
-from holdfast.testing.trials.children import Child, Gate
-
-__all__ = ["Child", "Gate", "report"]
 
 
 def report(result: object) -> None:
