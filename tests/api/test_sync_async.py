@@ -307,18 +307,6 @@ class TestAwaited:
 
         assert asyncio.run(main()) == 2
 
-    def test_saving_while_walking_through_the_history_is_fine(self):
-        async def main():
-            async with holdfast.open_async(":memory:") as store:
-                chat = store.thread("chat")
-                for n in range(5):
-                    await chat.save({"n": n})
-                for checkpoint in await chat.history():
-                    await chat.save({"again": await chat.load(checkpoint)})
-                return await chat.load()
-
-        assert asyncio.run(main()) == {"again": {"n": 0}}
-
     def test_many_tasks_save_at_once(self, path):
         async def main():
             async with holdfast.open_async(path, durability="normal") as store:

@@ -21,14 +21,6 @@ class ListedRecordTests(Cases):
         assert record.size >= len(text)
         assert len(record.manifest) < 1000
 
-    def test_every_listed_parent_is_listed_too(self) -> None:
-        self.filled(5)
-        history = self.thread().history()
-
-        parents = [checkpoint.parent for checkpoint in history]
-
-        assert parents == [*(c.id for c in history[1:]), None]
-
     def test_threads_are_filtered_by_metadata(self) -> None:
         self.store.thread("a", metadata={"lang": "en", "tags": ["x"]}).save({})
         self.store.thread("b", metadata={"lang": "de", "tags": ["x"]}).save({})

@@ -251,22 +251,6 @@ class IndexingTests(SearchUpkeepCases):
         assert (first.conversation, first.title) == ("c", "Titled")
         assert (second.conversation, second.title) == ("d", None)
 
-    def test_progress_is_reported_while_the_index_is_made(self) -> None:
-        self.must_be_able("search")
-        self.begin()
-        reported: list[tuple[int, int]] = []
-        for n in range(3):
-            self.talk(f"{n}", "text")
-
-        def tell(done: int, total: int) -> None:
-            reported.append((done, total))
-
-        self.store.search("text", progress=tell)
-        self.store.search("text", progress=tell)
-
-        assert reported[-1] == (3, 3)
-        assert reported == sorted(reported)
-
     def test_a_search_can_be_given_up_and_repeated(self) -> None:
         self.must_be_able("search")
         self.begin()

@@ -44,3 +44,9 @@ class TestScopedFile(StoreTests):
 
     def test_an_archive_does_not_change_with_time_or_upkeep(self):
         pytest.skip("it compacts the store")
+
+    def test_a_copy_has_everything_with_its_numbers(self):
+        pytest.skip("its numbers may be those of others")
+
+    def test_a_copy_is_brought_up_to_date(self):
+        pytest.skip("its numbers may be those of others")

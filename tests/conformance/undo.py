@@ -10,14 +10,6 @@ from holdfast.testing.conformance.cases import Cases
 class TakenBackTests(Cases):
     """Any sequence of saves, rewinds, undos and redos."""
 
-    def test_undo_takes_a_rewind_back(self) -> None:
-        first, _, third = self.filled(3)
-        chat = self.thread()
-        chat.rewind(first)
-
-        assert chat.undo() == third
-        assert chat.head == third
-
     def test_undo_again_goes_one_further(self) -> None:
         first, second, _ = self.filled(3)
         chat = self.thread()

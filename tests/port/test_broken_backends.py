@@ -16,11 +16,15 @@ from holdfast._port import (
     CheckpointEntries,
     Entries,
     FamilyEntries,
+    Kinds,
     LineLength,
     Marked,
     Matches,
     Moves,
+    OutdatedCount,
+    OwnEntries,
     Saves,
+    SegmentSizes,
     StateKey,
     Weights,
     run,
@@ -214,6 +218,16 @@ class LooksIntoNoBlocks(Layer):
         sqlite.database.writer.execute("drop trigger if exists segment_taken")
 
 
+def adopts(**changes):
+    """A backend that loses a part of what is copied to it."""
+
+    class Adopting(Layer):
+        async def adopt(self, adoption):
+            await super().adopt(replace(adoption, **changes))
+
+    return Adopting
+
+
 class AdmitsNoJournal(Layer):
     """Loses the journals of an import."""
 
@@ -317,6 +331,20 @@ BROKEN = {
     "forks_that_begin_inside_of_a_block_go_their_own_ways": LooksIntoNoBlocks,
     "a_prune_that_needs_a_part_of_a_block_keeps_that_part": plans(without_packed),
     "an_import_beside_others_keeps_everything": AdmitsNoJournal,
+    "a_copy_has_everything_with_its_numbers": adopts(moves=()),
+    "a_copy_is_brought_up_to_date": adopts(anew=False),
+    "saves_are_listed_from_either_end_and_between_two": asks(Saves, oldest_first=False),
+    "a_line_is_walked_between_two_steps": asks(Ancestors, down_to_step=0),
+    "beginnings_of_ids_are_matched_in_one_family_or_in_all": asks(Matches, family=None),
+    "what_several_threads_recorded_on_themselves_is_one_listing": lists(
+        OwnEntries, reversed
+    ),
+    "threads_are_counted_by_their_kinds": lists(Kinds, lambda found: [*found][1:]),
+    "a_scope_counts_and_finds_what_is_its_own": asks(Matches, direct=False),
+    "segments_and_blocks_are_listed_by_their_numbers": asks(SegmentSizes, after=0),
+    "progress_is_reported_while_the_index_is_made": lists(
+        OutdatedCount, lambda found: [count - 1 for count in found]
+    ),
     "a_dry_run_counts_exactly_what_would_be_removed": plans(
         lambda plan: replace(plan, dry_run=False)
     ),

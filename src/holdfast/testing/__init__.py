@@ -30,12 +30,15 @@ leaves. What is decided above the backend is tested once for all backends: the t
 values, the sharing of list elements, policies of retention, arguments that are refused,
 the texts that a search shows, and the records of agents, conversations and documents.
 
+The suite is built on `Cases`, and rules of your own can be: it opens the stores of a
+test with a clock and ids that are predictable, and closes them afterwards.
+
 `FakeClock` and `ids` make time and ids predictable in any test: pass them as ``clock``
 and ``new_id``.
 """
 
 from holdfast.testing.conformance import StoreTests
 from holdfast.testing.conformance.bridge import blocking
-from holdfast.testing.conformance.cases import FakeClock, ids, raises
+from holdfast.testing.conformance.cases import Cases, FakeClock, ids, raises
 
-__all__ = ["FakeClock", "StoreTests", "blocking", "ids", "raises"]
+__all__ = ["Cases", "FakeClock", "StoreTests", "blocking", "ids", "raises"]

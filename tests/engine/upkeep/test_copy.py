@@ -95,16 +95,6 @@ def test_a_copy_goes_on_like_the_original(memory, tmp_path):
         assert copy.verify().ok
 
 
-def test_a_deleted_thread_turns_late_writers_away_in_the_copy_too(memory, tmp_path):
-    fill(memory)
-
-    with holdfast.open(tmp_path / "copy.db") as copy:
-        memory.copy_to(copy)
-
-        with raises(holdfast.Conflict, code="thread_deleted"):
-            copy.thread("gone").save({})
-
-
 def test_a_compressed_copy_has_the_same_digests(memory, tmp_path):
     fill(memory)
 

@@ -1,6 +1,6 @@
 """The rules that a backend can break, in groups, and all of them as one class."""
 
-from holdfast.testing.conformance.archive import ArchiveTests
+from holdfast.testing.conformance.archive import ArchiveTests, CopyTests
 from holdfast.testing.conformance.blocks import BlockTests
 from holdfast.testing.conformance.conflicts import (
     ExpectationTests,
@@ -33,6 +33,7 @@ from holdfast.testing.conformance.load import (
 )
 from holdfast.testing.conformance.moves import HardRewindTests, RewindTests, UndoTests
 from holdfast.testing.conformance.prune import PruneTests, RetentionTests
+from holdfast.testing.conformance.queries import QueryTests
 from holdfast.testing.conformance.restore import PinTests, RestoreTests, RivalTests
 from holdfast.testing.conformance.save import AppendTests, SaveTests
 from holdfast.testing.conformance.search import (
@@ -96,6 +97,8 @@ class StoreTests(
     SearchOrderTests,
     SearchUpkeepTests,
     ArchiveTests,
+    CopyTests,
+    QueryTests,
     WeightTests,
     TransactionTests,
     OnceTests,

@@ -7,9 +7,16 @@ from datetime import timedelta
 
 from holdfast._api.open import open as open_another
 from holdfast._api.store import Store
+from holdfast._engine.context import Context
+from holdfast._engine.upkeep.copy import copy
 from holdfast.errors import Conflict, Corrupt
 from holdfast.retention import Retention
+from holdfast.testing.conformance.bridge import finished
 from holdfast.testing.conformance.cases import LONG, Cases, raises
+
+
+async def _copied(target: Context, source: Context, *, update: bool) -> None:
+    await copy(source, target, update=update)
 
 
 def exported(store: Store, *threads: str) -> bytes:
@@ -136,3 +143,51 @@ class ArchiveTests(ArchiveCases):
 
         assert list(self.store.threads()) == []
         assert self.store.stats().segments == 0
+
+
+class CopyTests(ArchiveCases):
+    """A copy has the numbers of its original, and refuses late writers as it does."""
+
+    def _copy_from(self, source: Store, *, update: bool = False) -> None:
+        """Copy a store in memory into the one that is tested."""
+        run = self.store.runner.run
+        finished(run(_copied, source.runner.context, update=update))
+
+    def _seen(self, store: Store) -> object:
+        """Threads, checkpoints, moves and journals of a store, with their numbers."""
+        records = store.threads().items
+        threads = [store.thread(record.id) for record in records]
+        saved = [c for thread in threads for c in thread.history(None, all=True)]
+        return (
+            [(r.id, r.owner, r.metadata, r.forked_from, r.changed) for r in records],
+            [(c.id, c.seq, c.parent, c.digest, c.label, c.tags) for c in saved],
+            [store.load(checkpoint) for checkpoint in saved],
+            [(thread.moves(None).items, thread.journal()) for thread in threads],
+        )
+
+    def test_a_copy_has_everything_with_its_numbers(self) -> None:
+        with self._elsewhere() as source:
+            self._copy_from(source)
+            first = self._seen(self.store)
+            self._copy_from(source)
+
+            assert first == self._seen(source) == self._seen(self.store)
+        with raises(Conflict, "thread_deleted"):
+            self.thread("gone").save({})
+        self.thread().append(messages=["after"])
+        assert self.thread().load()["messages"][-1] == "after"
+        assert self.store.verify().ok
+
+    def test_a_copy_is_brought_up_to_date(self) -> None:
+        with self._elsewhere() as source:
+            self._copy_from(source)
+            source.thread("chat").rewind("@1")
+            source.thread("chat").append(messages=["newer", LONG])
+            source.thread("deeper").record("k", 1)
+            source.thread("other").delete()
+            source.thread("new").save({"n": 1})
+
+            self._copy_from(source, update=True)
+
+            assert self._seen(self.store) == self._seen(source)
+        assert self.store.verify().ok

@@ -2,77 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
-
-from holdfast._api.store import Store
-from holdfast._engine.context import Context
 from holdfast._port import (
     NEW_THREAD,
     CheckpointEntries,
     Entries,
     FamilyEntries,
-    Query,
-    Receipt,
     Turn,
-    Write,
 )
-from holdfast._values import codec
-from holdfast._values.records import UNSET, Checkpoint, Entry, Page, ThreadRecord, Unset
+from holdfast._values.records import ThreadRecord
 from holdfast.errors import Conflict
-from holdfast.testing.conformance.bridge import finished
-from holdfast.testing.conformance.cases import Cases, raises
-
-R = TypeVar("R")
-
-
-async def _commit(context: Context, writes: Sequence[Write]) -> list[Receipt]:
-    return await context.backend.commit(writes)
-
-
-async def _scan(context: Context, query: Query[R]) -> Page[R]:
-    return await context.backend.scan(query)
-
-
-class PortCases(Cases):
-    """Writes to the journal of a thread, and lists it, through the port."""
-
-    def write(
-        self,
-        thread: str = "chat",
-        *,
-        values: dict[str, object] | None = None,
-        checkpoint: str = "",
-        expect: Checkpoint | Unset | None = UNSET,
-        store: Store | None = None,
-        **fields: Any,
-    ) -> list[Entry]:
-        """Commit one write with these values as entries; the entries in force."""
-        at = self.clock()
-        entries = tuple(
-            Entry(thread, checkpoint, key, codec.encode(value, key), at)
-            for key, value in (values or {}).items()
-        )
-        write = Write(thread=thread, at=at, expect=expect, entries=entries, **fields)
-        run = (store or self.store).runner.run
-        receipts: list[Receipt] = finished(run(_commit, [write]))
-        return list(receipts[0].entries)
-
-    def listed(self, query: Query[Entry]) -> list[tuple[str, str, object]]:
-        """The entries of a listing: thread, key, value."""
-        page: Page[Entry] = finished(self.store.runner.run(_scan, query))
-        return described(page)
-
-    def family(self, thread: str = "chat") -> int:
-        """The number of a thread's family."""
-        head = self.thread(thread).head
-        assert head is not None
-        return head.family
-
-
-def described(entries: Iterable[Entry]) -> list[tuple[str, str, object]]:
-    """What entries say: thread, key, value."""
-    return [(entry.thread, entry.key, entry.value) for entry in entries]
+from holdfast.testing.conformance.cases import raises
+from holdfast.testing.conformance.queries import PortCases, described
 
 
 class ForgettingTests(PortCases):

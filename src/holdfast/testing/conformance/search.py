@@ -379,3 +379,19 @@ class SearchUpkeepTests(SearchUpkeepCases):
 
         assert places(reader.search("needle")) == [("c", 40), ("d", 0)]
         assert places(reader.search("not searched")) == [("c", 41)]
+
+    def test_progress_is_reported_while_the_index_is_made(self) -> None:
+        self.must_be_able("search")
+        self.begin()
+        reported: list[tuple[int, int]] = []
+        for n in range(3):
+            self.talk(f"{n}", "text")
+
+        def tell(done: int, total: int) -> None:
+            reported.append((done, total))
+
+        self.store.search("text", progress=tell)
+        self.store.search("text", progress=tell)
+
+        assert reported[-1] == (3, 3)
+        assert reported == sorted(reported)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
-from holdfast._engine.context import Context
 from holdfast._port import (
     FamilyMoves,
     FamilyPlan,
@@ -18,35 +17,19 @@ from holdfast._port import (
     NumberedSaves,
     Outlines,
     Prune,
-    Pruned,
-    Query,
     Relink,
     Surplus,
     ThreadMoves,
     Turn,
     Write,
 )
-from holdfast._values.records import Checkpoint, Page
+from holdfast._values.records import Checkpoint
 from holdfast.errors import Conflict
-from holdfast.testing.conformance.bridge import finished
-from holdfast.testing.conformance.cases import Cases, raises
-
-R = TypeVar("R")
+from holdfast.testing.conformance.cases import raises
+from holdfast.testing.conformance.queries import PortCases
 
 
-async def _scan(context: Context, query: Query[R]) -> Page[R]:
-    return await context.backend.scan(query)
-
-
-async def _prune(context: Context, plan: Prune) -> Pruned:
-    return await context.backend.prune(plan)
-
-
-async def _commit(context: Context, write: Write) -> None:
-    await context.backend.commit([write])
-
-
-class SurplusTests(Cases):
+class SurplusTests(PortCases):
     """Which families may have checkpoints to remove, and what these families hold."""
 
     def surplus(self, limit: int = 100, **fields: Any) -> dict[int, int]:
@@ -58,13 +41,6 @@ class SurplusTests(Cases):
             sizes |= {size.family: size.checkpoints for size in page}
             after = page.cursor
         return sizes
-
-    def page_of(self, query: Query[R]) -> Page[R]:
-        page: Page[R] = finished(self.store.runner.run(_scan, query))
-        return page
-
-    def carry_out(self, plan: Prune) -> None:
-        finished(self.store.runner.run(_prune, plan))
 
     def test_families_with_a_thread_that_saved_more_are_found(self) -> None:
         one, two, three = (self.filled(n, f"{n}")[0].family for n in (1, 2, 3))
@@ -178,7 +154,7 @@ class SurplusTests(Cases):
     def rewind(self, to: Checkpoint, **fields: Any) -> None:
         chat, turn = self.thread(), Turn("rewind", to)
         write = Write(thread=chat.id, at=1, expect=chat.head, turn=turn, **fields)
-        finished(self.store.runner.run(_commit, write))
+        self._committed(write)
 
     def test_a_plan_that_rewrites_moves_knows_the_log(self) -> None:
         if self.store.runner.context.keys:
