@@ -2,6 +2,11 @@
 
 from holdfast.testing.conformance.archive import ArchiveTests, CopyTests
 from holdfast.testing.conformance.blocks import BlockTests
+from holdfast.testing.conformance.bridge import blocking as blocking
+from holdfast.testing.conformance.cases import Cases as Cases
+from holdfast.testing.conformance.cases import FakeClock as FakeClock
+from holdfast.testing.conformance.cases import ids as ids
+from holdfast.testing.conformance.cases import raises as raises
 from holdfast.testing.conformance.conflicts import (
     ExpectationTests,
     RepetitionTests,

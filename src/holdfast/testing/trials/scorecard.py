@@ -28,9 +28,8 @@ from holdfast.testing.trials.secrecy import encryption, erasure
 from holdfast.testing.trials.server import ended_connections, hung_server
 from holdfast.testing.trials.sharing import sharing
 from holdfast.testing.trials.tampering import tampering
-from holdfast.testing.trials.task import ALL, FILE, FOLDER, SERVER, Effort, Row, Target
+from holdfast.testing.trials.task import ALL, FILE, SERVER, Effort, Row, Target
 
-FILES = (FILE, FOLDER)
 ONE = (FILE,)
 
 # number, name, trials of a quick and of a full run
@@ -53,7 +52,6 @@ ROWS = (
         quick=40,
         full=1_500,
         run=boundaries,
-        kinds=FILES,
     ),
     Row(
         3,
@@ -63,7 +61,6 @@ ROWS = (
         quick=120,
         full=1_000,
         run=power_cuts,
-        kinds=FILES,
     ),
     Row(
         4,
@@ -73,7 +70,6 @@ ROWS = (
         quick=60,
         full=2_000,
         run=disk_failures,
-        kinds=FILES,
     ),
     Row(
         5,
@@ -153,7 +149,6 @@ ROWS = (
         quick=40,
         full=2_200,
         run=bit_rot,
-        kinds=FILES,
     ),
     Row(
         13,
@@ -203,7 +198,6 @@ ROWS = (
         quick=10,
         full=100,
         run=erasure,
-        kinds=FILES,
     ),
     Row(
         18,
@@ -213,7 +207,6 @@ ROWS = (
         quick=10,
         full=200,
         run=encryption,
-        kinds=FILES,
     ),
     Row(
         19,
@@ -233,7 +226,6 @@ ROWS = (
         quick=2_000,
         full=100_000,
         run=endurance,
-        kinds=FILES,
     ),
     Row(
         21,
@@ -243,7 +235,6 @@ ROWS = (
         quick=20,
         full=400,
         run=scopes_rescued,
-        kinds=FILES,
     ),
     Row(
         22,
@@ -273,7 +264,6 @@ ROWS = (
         quick=100,
         full=10_000,
         run=hostile_files,
-        kinds=FILES,
     ),
 )
 
