@@ -8,12 +8,12 @@ from datetime import timedelta
 from queue import Queue
 from threading import enumerate as living_threads
 
-from holdfast._api.autosave import AutoCheckpoints
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import NotFound, Unstorable
 from holdfast.messages import Message
 from holdfast.testing._cases import Cases, untyped
 from holdfast.testing._raises import raises
+from inner.api import AutoCheckpoints
 
 SOON = 0.001
 NEVER = timedelta(days=365)

@@ -8,11 +8,15 @@ import sys
 import pytest
 
 import holdfast
-from holdfast._api.agents import Agents
-from holdfast._api.conversations import Conversations
-from holdfast._api.documents import Documents
-from holdfast._api.parts import ThreadParts
-from holdfast._api.transaction import StreamChange, ThreadChange, Transaction
+from inner.api import (
+    Agents,
+    Conversations,
+    Documents,
+    StreamChange,
+    ThreadChange,
+    ThreadParts,
+    Transaction,
+)
 from support.folders import ROOT
 from support.pages import PAGES, printed, shown
 

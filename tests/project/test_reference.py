@@ -8,8 +8,8 @@ import pytest
 
 import holdfast
 from holdfast import Store, Thread
-from holdfast._api.conversations import Conversations
-from holdfast._api.declared import OpenOptions
+from holdfast.operations import OpenOptions
+from inner.api import Conversations
 from support.folders import DOCS
 
 SCRIPT = runpy.run_path(str(DOCS / "reference.py"))

@@ -13,11 +13,10 @@ from langgraph.types import Command, interrupt
 
 import holdfast
 from adapters.langgraph.graphs import put, thread
-from holdfast import _port
-from holdfast._api.options import context_over
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.backends import Layer
-from holdfast.backends.sqlite import SqliteBackend
+from holdfast.backends import Layer, run
+from inner.api import context_over
+from inner.sqlite import SqliteBackend
 
 delta = pytest.importorskip("langgraph.channels.delta", reason="new in LangGraph 1.2")
 
@@ -92,8 +91,8 @@ def test_a_copy_of_a_thread_has_its_delta_channels(saver):
 
 def test_deleting_a_run_keeps_what_delta_channels_of_others_need(saver):
     graph = growing().compile(checkpointer=saver)
-    for n, run in enumerate(["first", "second"]):
-        config = {**thread("t"), "metadata": {"run_id": run}}
+    for n, run_id in enumerate(["first", "second"]):
+        config = {**thread("t"), "metadata": {"run_id": run_id}}
         graph.invoke({"seldom": [f"in {n}"], "plain": []}, config)
     before = graph.get_state(thread("t")).values
 
@@ -219,7 +218,7 @@ WIDE = {f"{'a long name ' * 9}{n}": str for n in range(3)}
 
 def test_what_a_chain_begins_with_is_read_once():
     layer, counts = Requests(SqliteBackend(":memory:")), []
-    _port.run(layer.ready())
+    run(layer.ready())
     with holdfast.Store(context_over(layer, {})) as store:
         graph = grown(HoldfastSaver(store), "t", 4)
         for _ in range(3):
@@ -239,7 +238,7 @@ def test_a_long_chain_is_read_in_as_few_requests_as_a_short_one():
     builder.add_node("note", lambda _: {"notes": ["noted"]})
     builder.add_edge(START, "note")
     layer, counts = Requests(SqliteBackend(":memory:")), []
-    _port.run(layer.ready())
+    run(layer.ready())
     with holdfast.Store(context_over(layer, {})) as store:
         graph = builder.compile(checkpointer=HoldfastSaver(store))
         for turns in (2, 20):

@@ -43,7 +43,8 @@ from langgraph.types import Command, Interrupt, Send
 import holdfast
 from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.adapters.langgraph._types import Types
+from holdfast.operations.values import codec
+from inner.langgraph import Types
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, dt.UTC)
 
@@ -426,7 +427,7 @@ def test_whatever_is_accepted_comes_back_the_same(value):
     types = Types(ALLOWED)
     text = types.encode(value, "x")
 
-    found = types.revive(holdfast._values.codec.decode(text))
+    found = types.revive(codec.decode(text))
 
     assert found == value
     assert types.encode(found, "x") == text

@@ -9,9 +9,8 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite import _search
-from holdfast.backends.sqlite._search import DAMAGED, TABLES, UNUSED
 from holdfast.testing._search import places, user
+from inner.sqlite import DAMAGED, TABLES, UNUSED, search_index
 from support.stores import backend_of
 
 PADDING = "the quick brown fox jumps over the lazy dog " * 20
@@ -169,7 +168,7 @@ def test_a_check_is_not_misled_by_what_another_connection_did_to_the_index(path)
         store.conversations.delete(*(f"{number}" for number in range(60)))
         store.search("anything")
         assert rival.verify().problems == ()
-        _search.optimize(backend_of(store).database.writer)
+        search_index.optimize(backend_of(store).database.writer)
 
         assert rival.verify().problems == ()
 

@@ -9,12 +9,10 @@ import pytest
 
 import holdfast
 from holdfast import Conflict, Corrupt, Unstorable
-from holdfast._engine.effects.settle import CallEnd, settle
-from holdfast._engine.threads.journal import JournalPlace, record
-from holdfast._engine.threads.journal_keys import RESERVED
-from holdfast._port import NEW_THREAD
+from holdfast.backends import NEW_THREAD
 from holdfast.testing import raises
-from holdfast.views.journal import journal_of
+from inner.engine import RESERVED, CallEnd, JournalPlace, record, settle
+from inner.views import journal_of
 from support.payments import World, asking_to_pay, make, pay
 
 
