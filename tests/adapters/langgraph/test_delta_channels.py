@@ -101,18 +101,20 @@ def test_deleting_a_run_keeps_what_delta_channels_of_others_need(saver):
     assert graph.get_state(thread("t")).values == before
 
 
-def test_a_fork_shares_what_the_delta_channels_before_it_are_made_of(quick):
+def test_a_fork_shares_what_the_delta_channels_before_it_are_made_of(
+    quick, quick_store
+):
     graph = grown(quick, "t", 3)
     before = graph.get_state(thread("t")).values
 
-    quick._owned.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
 
     assert graph.get_state(thread("fork")).values == before
 
 
-def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick):
+def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick, quick_store):
     graph = grown(quick, "t", 3)
-    thread_ = quick._owned.thread("t")
+    thread_ = quick_store.thread("t")
 
     thread_.delete("@~2")
 
@@ -120,34 +122,36 @@ def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick):
         graph.get_state(thread("t"))
 
 
-def test_a_delta_channel_whose_writes_went_with_a_thread_is_refused(quick):
+def test_a_delta_channel_whose_writes_went_with_a_thread_is_refused(quick, quick_store):
     graph = grown(quick, "t", 1)
-    quick._owned.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     quick.delete_thread("t")
 
     with pytest.raises(holdfast.NotFound, match="was removed"):
         graph.get_state(thread("fork"))
 
 
-def test_a_fork_of_a_fork_has_what_was_written_where_the_first_began(quick):
-    store = quick._owned
+def test_a_fork_of_a_fork_has_what_was_written_where_the_first_began(
+    quick, quick_store
+):
     graph = grown(quick, "t", 2)
-    store.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     more = {"seldom": ["more"], "plain": []}
     graph.invoke(more, thread("fork"), durability="exit")
     before = graph.get_state(thread("fork")).values
 
-    store.thread("fork").fork("again")
+    quick_store.thread("fork").fork("again")
 
     assert graph.get_state(thread("again")).values == before
 
 
-def test_a_delta_channel_whose_writes_went_with_a_fork_between_is_refused(quick):
-    store = quick._owned
+def test_a_delta_channel_whose_writes_went_with_a_fork_between_is_refused(
+    quick, quick_store
+):
     graph = grown(quick, "t", 2)
-    store.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     graph.invoke({"seldom": ["more"], "plain": []}, thread("fork"))
-    store.thread("fork").fork("again")
+    quick_store.thread("fork").fork("again")
 
     quick.delete_thread("fork")
 
