@@ -11,7 +11,6 @@ from holdfast._engine.scopes.queries import _ANSWERS as SCOPE_ANSWERS
 from holdfast._engine.search import index, query
 from holdfast._engine.search.text import FORM, STRETCH, snippet
 from holdfast._engine.threads import drafts
-from holdfast._engine.threads.journal import JournalPlace, record
 from holdfast._engine.threads.journal_keys import RESERVED
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._engine.upkeep import copy as copy_store
