@@ -24,8 +24,8 @@ from holdfast.recorder import Recorder
 from holdfast.retention import Retention
 from holdfast.testing import FakeClock, blocking
 from holdfast.tools import TOOLS, Toolset
-from inner.api import Agents, Conversations, Documents
 from support import databases, servers
+from support.handles import Agents, Conversations, Documents
 from support.snapshots import MemorySnapshot
 
 KEY = bytes(range(32))

@@ -17,12 +17,8 @@ import pytest
 import holdfast
 from holdfast import (
     AsyncExploration,
-    AsyncStore,
-    AsyncStream,
-    AsyncThread,
     Exploration,
     Store,
-    Stream,
     Thread,
 )
 from holdfast.backends import NEW_THREAD, run
@@ -30,16 +26,6 @@ from holdfast.operations.threads import journal
 from holdfast.recorder import RecorderOptions
 from holdfast.testing import FakeClock, blocking, ids, raises
 from inner.api import (
-    Agents,
-    AsyncAgents,
-    AsyncAutoCheckpoints,
-    AsyncConversations,
-    AsyncDocuments,
-    AsyncThreadBranches,
-    AsyncThreadParts,
-    AutoCheckpoints,
-    Conversations,
-    Documents,
     ExploreOptions,
     HistoryOptions,
     ImportOptions,
@@ -48,11 +34,11 @@ from inner.api import (
     MergeOptions,
     SearchOptions,
     StartOptions,
-    ThreadBranches,
-    ThreadParts,
     ThreadsOptions,
 )
 from inner.engine import SaveOptions
+from support import handles
+from support.handles import Conversations
 from support.samples import LONG
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -73,16 +59,8 @@ def parameters(method):
 
 
 CLASSES = [
-    (Store, AsyncStore),
-    (Thread, AsyncThread),
-    (ThreadParts, AsyncThreadParts),
-    (ThreadBranches, AsyncThreadBranches),
+    *zip(handles.BLOCKING, handles.AWAITED, strict=True),
     (Exploration, AsyncExploration),
-    (Agents, AsyncAgents),
-    (Conversations, AsyncConversations),
-    (Documents, AsyncDocuments),
-    (Stream, AsyncStream),
-    (AutoCheckpoints, AsyncAutoCheckpoints),
 ]
 PAIRS = [
     pytest.param(kind, twin, name, id=f"{kind.__name__}.{name}")

@@ -13,7 +13,6 @@ from holdfast.errors import NotFound, Unstorable
 from holdfast.messages import Message
 from holdfast.testing._cases import Cases, untyped
 from holdfast.testing._raises import raises
-from inner.api import AutoCheckpoints
 
 SOON = 0.001
 NEVER = timedelta(days=365)
@@ -224,7 +223,7 @@ class AutosaveTests(Cases):
     def test_an_interval_may_be_as_long_as_one_likes(self) -> None:
         self.agent()
 
-        def stopped(saving: AutoCheckpoints) -> None:
+        def stopped(saving) -> None:
             saving.start()
             saving.stop()
 

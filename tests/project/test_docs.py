@@ -8,16 +8,8 @@ import sys
 import pytest
 
 import holdfast
-from inner.api import (
-    Agents,
-    Conversations,
-    Documents,
-    StreamChange,
-    ThreadChange,
-    ThreadParts,
-    Transaction,
-)
 from support.folders import ROOT
+from support.handles import BLOCKING, CHANGES
 from support.pages import PAGES, printed, shown
 
 README = (ROOT / "README.md").read_text()
@@ -39,21 +31,7 @@ def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(holdfast, name))
 
 
-CLASSES = [
-    holdfast.Store,
-    holdfast.Stream,
-    holdfast.Thread,
-    ThreadParts,
-    Transaction,
-    ThreadChange,
-    StreamChange,
-    Agents,
-    Conversations,
-    Documents,
-]
-
-
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", [*BLOCKING, *CHANGES])
 def test_every_public_method_says_what_it_promises(kind):
     for name, member in vars(kind).items():
         if not name.startswith("_"):

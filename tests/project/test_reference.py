@@ -9,8 +9,8 @@ import pytest
 import holdfast
 from holdfast import Store, Thread
 from holdfast.operations import OpenOptions
-from inner.api import Conversations
 from support.folders import DOCS
+from support.handles import Conversations
 
 SCRIPT = runpy.run_path(str(DOCS / "reference.py"))
 
