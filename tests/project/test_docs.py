@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 
 import pytest
@@ -13,7 +14,7 @@ from holdfast._api.conversations import Conversations
 from holdfast._api.documents import Documents
 from holdfast._api.parts import ThreadParts
 from holdfast._api.transaction import StreamChange, ThreadChange, Transaction
-from support.folders import ROOT
+from support.folders import DOCS, ROOT
 from support.pages import PAGES, printed, shown
 
 README = (ROOT / "README.md").read_text()
@@ -28,6 +29,21 @@ def test_the_readme_fits_its_size_and_names_the_two_commands():
     assert len(README.splitlines()) < 150
     assert "make demo" in README
     assert "make test" in README
+
+
+def test_the_architecture_is_a_map_of_at_most_1500_words():
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1500
+
+
+@pytest.mark.parametrize(
+    "decision", sorted(DOCS.glob("decisions/[0-9]*.md")), ids=lambda page: page.stem
+)
+def test_a_decision_is_short_and_names_its_price(decision):
+    text = decision.read_text()
+
+    headings = re.findall("^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Context", "Decision", "Price"]
+    assert len(text.split()) < 200
 
 
 @pytest.mark.parametrize("name", holdfast.__all__)
