@@ -64,7 +64,7 @@ async def _tokens(
     shared: Checkpoint | None,
     recorded: BranchResult | None,
 ) -> int | None:
-    """What a branch was reported to have used, or what its checkpoints say."""
+    """The tokens that a branch reported, else the sum over its checkpoints."""
     if recorded is not None and recorded.tokens:
         return recorded.tokens
     if shared is None:

@@ -30,7 +30,7 @@ class ChartsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """What is drawn of one checkpoint; ``sizes`` are those of its values."""
+    """One checkpoint in the charts; ``sizes`` are those of its values."""
 
     checkpoint: Checkpoint
     tokens: int

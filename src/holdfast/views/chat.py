@@ -167,7 +167,7 @@ def parts_in(message: object) -> Iterable[tuple[str, Part]]:
 
 
 def shown_parts(parts: Iterable[tuple[str, Part]]) -> Iterable[tuple[str, Part]]:
-    """Those that are shown beside the text of a message."""
+    """The parts of a message that are shown beside its text."""
     for path, part in parts:
         is_other = isinstance(part, Other) and kind_of(fields_of(part.source))
         if isinstance(part, Media | Thought) or is_other:

@@ -30,7 +30,7 @@ MOST_ROWS = 1_000
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, rename={"start": "from"}):
-    """What changed from one checkpoint to another.
+    """Two checkpoints to compare.
 
     ``bookkeeping`` includes what a framework keeps for itself.
     """
@@ -102,7 +102,7 @@ async def _message_changes(
 
 
 def _shared(old: Sequence[object], new: Sequence[object]) -> int:
-    """How many messages at the beginning are the same."""
+    """The number of equal messages at the beginning of both."""
     pairs = zip(old, new, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -35,7 +35,7 @@ _LOOP = "loop"
 
 
 def is_graph(checkpoint: Checkpoint) -> bool:
-    """Whether LangGraph saved a checkpoint."""
+    """True if LangGraph saved the checkpoint."""
     return FRAME in manifest_of(checkpoint).values
 
 
@@ -77,7 +77,7 @@ def _seen(values: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 def step_text(checkpoint: Checkpoint, nodes: Sequence[str]) -> str:
-    """What made a checkpoint of a graph: its nodes, or an input, an update, a fork."""
+    """The source of a graph's checkpoint: its nodes, or an input, an update, a fork."""
     source = checkpoint.metadata.get("source", _LOOP)
     made = [] if source == _LOOP else [str(source)]
     return " ".join([*made, ", ".join(nodes)]).strip()
@@ -118,7 +118,7 @@ def without_bookkeeping(found: Diff, *states: object) -> Diff:
 
 
 def _has_bookkeeping(state: object) -> bool:
-    """Whether a state is one of a graph, or of an item of its memory with vectors."""
+    """True for the state of a graph, or of an item of its memory with vectors."""
     fields = fields_of(state)
     return not fields.keys().isdisjoint((FRAME, VECTORS)) or bool(_derived(fields))
 
@@ -136,5 +136,5 @@ def _is_hidden(op: Op, path: Sequence[object]) -> bool:
 
 
 def is_bookkeeping(name: object) -> bool:
-    """Whether a value of a graph's state says only where the graph is."""
+    """True for a value that says only where the graph is."""
     return isinstance(name, str) and name.startswith(_BOOKKEEPING)
