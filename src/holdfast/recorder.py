@@ -35,7 +35,7 @@ Tools: TypeAlias = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any
 
 
 class RecorderOptions(TypedDict, total=False):
-    """How a recorder works.
+    """Options of a recorder.
 
     ``save`` says when to make a checkpoint. ``repair`` says what to do with tool calls
     that have no result when a conversation is loaded and none is in the journal. With
@@ -112,7 +112,7 @@ def _by_name(tools: Tools) -> dict[str, Callable[..., Any]]:
 
 
 class _Properties(OfThisProcess):
-    """What a recorder shows of its recording; none of it waits."""
+    """Properties of a recording; none of them waits."""
 
     _recording: Recording
 
@@ -164,12 +164,12 @@ class _Properties(OfThisProcess):
 
     @property
     def pending(self) -> int:
-        """How many messages are in the journal and not in a checkpoint yet."""
+        """The number of messages that are in the journal and in no checkpoint yet."""
         return self._recording.pending
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """What was wrong with the transcript when it was loaded."""
+        """The defects that the transcript had when it was loaded."""
         return self._recording.repairs
 
     @property
@@ -292,7 +292,7 @@ class Recorder(_Properties):
         *,
         again: bool = False,
     ) -> Any:
-        """What ``function(**arguments)`` returns; it is run once, also after a crash.
+        """The result of ``function(**arguments)``, which runs once, also after a crash.
 
         Without a function it is the tool of this name that the recorder was opened
         with. What led to the call is durable first, the call is journaled before it is

@@ -22,7 +22,7 @@ OnError = Callable[[str, Exception], object]
 
 
 class AutosavePlan(msgspec.Struct, frozen=True):
-    """Which agents to save, how often, and how many checkpoints of each to keep."""
+    """The agents to save, how often, and how many checkpoints of each to keep."""
 
     agents: tuple[str, ...]
     seconds: float

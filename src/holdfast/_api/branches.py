@@ -1,4 +1,4 @@
-"""What a handle on a thread offers for its branches: to try some, and to merge one."""
+"""The branches of a handle on a thread: explore some, and merge one."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class AsyncThreadBranches:
 
 
 def merged_from(other: object) -> str | Checkpoint:
-    """What a merge takes: the head of a thread, or a checkpoint."""
+    """The other side of a merge: the head of a thread, or a checkpoint."""
     if isinstance(other, Checkpoint):
         return other
     if isinstance(other, ThreadBranches | AsyncThreadBranches):

@@ -72,7 +72,7 @@ def sessions(
     in_all: int | None,
     at_most: float | None,
 ) -> Retention:
-    """Which conversations are kept."""
+    """The retention that keeps conversations by these limits."""
     return Retention(
         idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
     )

@@ -1,4 +1,4 @@
-"""How an operation is started: the only place that does it.
+"""Starts operations; no other module does.
 
 An operation is a coroutine function whose first parameter is the `Context`. `Runner`
 finishes it before it returns; `AsyncRunner` awaits it, in a thread or in the event loop
@@ -111,7 +111,7 @@ class AsyncRunner(OfThisProcess):
 
     @property
     def never_suspends(self) -> bool:
-        """Whether what it runs must not suspend, because a sync caller waits for it."""
+        """True if operations must not suspend, because a sync caller waits for them."""
         return self._threads is None and self.context.backend.blocking
 
     async def run(

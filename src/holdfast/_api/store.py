@@ -259,7 +259,7 @@ class Store(SyncOnly):
         return self.runner.run(erase.erase, request, dry_run=dry_run, progress=progress)
 
     def verify_receipt(self, receipt: Erasure | str) -> bool:
-        """Whether this encrypted store has signed a receipt of `erase`.
+        """True if this encrypted store has signed the receipt of an `erase`.
 
         ``receipt`` is the object, or the text of its `to_json`.
         """
@@ -496,7 +496,7 @@ class Store(SyncOnly):
     def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
-        """What happened after a cursor, in commit order; waits if there is nothing.
+        """The changes after a cursor, in commit order; waits if there are none.
 
         Continue with the page's cursor, which is set even when the page is empty.
         """

@@ -165,7 +165,7 @@ class AsyncStream:
 
 
 class _Watch:
-    """How long a caller still waits, and when it should look at its stream again.
+    """The deadline of a waiting caller, and when it looks at its stream again.
 
     ``seen`` is the last change of the store that it knows.
     """

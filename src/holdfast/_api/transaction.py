@@ -28,7 +28,7 @@ from holdfast.errors import Closed, Unstorable
 
 
 class Changes:
-    """What a transaction will do when its block ends.
+    """The changes that a transaction makes when its block ends.
 
     ``saved`` are the checkpoints that it made, by thread; there are none before that.
     """
