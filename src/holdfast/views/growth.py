@@ -22,7 +22,6 @@ class Growth(msgspec.Struct, frozen=True):
 def growth_of(checkpoint: Checkpoint, parent: Checkpoint | None) -> Growth:
     """The growth of a checkpoint over its parent.
 
-
     A value that was appended to counts by its growth. One that was edited counts by the
     share of its new segments, because the manifests do not have their sizes.
     """

@@ -64,7 +64,7 @@ async def name_successor(
 
 
 async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
-    """What to record when a plan removes checkpoints that effects belong to."""
+    """The entries to record when a plan removes checkpoints that effects belong to."""
     anchors = await _anchors(context, plan.family)
     merges = await merges_in(context, plan.family)
     if not anchors and not merges:

@@ -31,7 +31,7 @@ OF_THREAD = ""
 
 
 class JournalPlace(msgspec.Struct, frozen=True):
-    """Where entries are recorded, and whether they replace earlier ones."""
+    """The thread or checkpoint of entries, and whether they replace earlier ones."""
 
     thread: str
     start: Start
