@@ -66,7 +66,7 @@ class GraphLine(Line):
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:
-    """Whether the line went on from a checkpoint with the results of its tasks."""
+    """True if the line went on from the checkpoint with the results of its tasks."""
     for step in range(start.step + 1, head.step + 1):
         query = Ancestors(start=head, from_step=step, down_to_step=step)
         for following in await context.backend.scan(query):
@@ -77,7 +77,7 @@ async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) ->
 
 
 async def begins_after(context: Context, head: Checkpoint, before: str) -> bool:
-    """Whether a graph got a new input after a checkpoint, and so began again."""
+    """True if the graph got a new input after the checkpoint, and so began again."""
     [found] = await context.backend.read([CheckpointKey(head.family, before)])
     if found is None:
         return False

@@ -288,7 +288,7 @@ async def auto_title(context: Context, id_: str) -> str | None:
 
 
 async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | None]:
-    """Whether a conversation has a title, and the title or a proposal for one."""
+    """True and the title of a conversation; false and a proposal if it has none."""
     assert record.head is not None
     known = OpenedCheckpoint.of(record.head)
     found = await read_values(context, known, ("title",))
@@ -382,7 +382,7 @@ async def _find(context: Context, id_: str, owner: str | None = None) -> ThreadR
 
 
 class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which conversations to list.
+    """A page of conversations.
 
     ``context`` and ``metadata`` are items that a conversation must have there.
     """
@@ -397,7 +397,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None = None
 
     def matches(self, summary: Summary, metadata: Mapping[str, object]) -> bool:
-        """Whether a conversation belongs into the listing."""
+        """True if the conversation belongs into the listing."""
         if self.archived is not None and summary.archived != self.archived:
             return False
         if self.tag is not None and self.tag not in summary.tags:
@@ -406,7 +406,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _has(found: Mapping[str, object], wanted: Mapping[str, object] | None) -> bool:
-    """Whether a mapping has items; a list also has each of its elements."""
+    """True if the mapping has the items; a list also has each of its elements."""
     for name, value in (wanted or {}).items():
         there = found.get(name, UNSET)
         elements = cast("list[object]", there) if isinstance(there, list) else []
