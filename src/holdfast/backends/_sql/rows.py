@@ -359,7 +359,7 @@ def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
 
 
 def holds(segments: Sequence[Segment], run: Run) -> bool:
-    """Whether segments and blocks, in order, are those that hold a run."""
+    """True if the segments and blocks, in order, are those that hold the run."""
     expected = run.first
     for segment in segments:
         if not segment.number <= expected <= segment.last:

@@ -73,7 +73,7 @@ class Folder:
         return os.path.join(self.work, name)
 
     def stamp(self, name: str) -> FileStamp | None:
-        """What tells this version of a file of lines from others, if it is there."""
+        """The stamp of this version of a file of lines, ``None`` without a file."""
         return stamp(self.file(name))
 
     def listing(self) -> dict[str, FileStamp]:
@@ -90,7 +90,7 @@ class Folder:
         return self.files.pieces(self.file(name), start)
 
     def changed_at(self) -> int:
-        """When a file of lines was last created, removed or replaced."""
+        """The time when a file of lines was last created, removed or replaced."""
         return os.stat(self.path).st_mtime_ns
 
     def leave_unfinished(self) -> None:
@@ -277,7 +277,7 @@ class FolderLock:
 
     @property
     def is_changing(self) -> bool:
-        """Whether files are being changed, or were when the process was stopped."""
+        """True if files are being changed, or were when the process was stopped."""
         os.lseek(self._file.descriptor, 0, os.SEEK_SET)
         return os.read(self._file.descriptor, 1) == CHANGING
 
@@ -287,7 +287,7 @@ class FolderLock:
         os.write(self._file.descriptor, CHANGING if changing else CLEAN)
 
     def _is_current(self) -> bool:
-        """Whether the locked file is still the one with the name of the lock."""
+        """True if the locked file is still the one with the name of the lock."""
         if sys.platform == "win32":
             return True
         found, locked = self._file.path, self._file.descriptor

@@ -180,7 +180,7 @@ class FileIndex:
         return False
 
     def check_loss(self, db: apsw.Connection) -> None:
-        """What the index has lost is in the files."""
+        """Do nothing: the files have all that the index has lost."""
 
     def acknowledge(
         self,

@@ -130,7 +130,7 @@ class SqliteBackend:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What it can do; rows of the search index are only as good as their pages."""
+        """All abilities; without ``search`` if page checksums are ignored."""
         return ABILITIES - {"search"} if self.database.trusts_pages else ABILITIES
 
     @property

@@ -109,7 +109,7 @@ def _looked_up(
 
 
 def _values(db: apsw.Connection, query: Candidates) -> dict[str, Any]:
-    """What the statements ask about the threads."""
+    """The values for the statements about the threads."""
     return {
         "position": position(db, query.form),
         "kind": query.kind,

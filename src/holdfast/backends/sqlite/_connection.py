@@ -158,7 +158,7 @@ def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
 
 
 def tells_of_damage(error: apsw.Error) -> bool:
-    """Whether an error of a read is about what is stored, and not about the moment."""
+    """True if the error of a read is about the stored bytes, not about the moment."""
     return not (
         isinstance(error, _OF_THE_MOMENT)
         or getattr(error, "extendedresult", 0) in _OF_THE_MOMENT_TOO
@@ -166,7 +166,7 @@ def tells_of_damage(error: apsw.Error) -> bool:
 
 
 def is_bad_page(error: Corrupt) -> bool:
-    """Whether an error says that the checksum of a page does not fit."""
+    """True if the error says that the checksum of a page does not fit."""
     found = getattr(error.__cause__, "extendedresult", 0)
     return bool(found == apsw.SQLITE_IOERR_DATA)
 
@@ -226,7 +226,7 @@ def plain_vfs() -> str:
 
 
 def can_search() -> bool:
-    """Whether this build of SQLite has what the index of the search is made of."""
+    """True if this build of SQLite has FTS5."""
     return "ENABLE_FTS5" in apsw.compile_options
 
 
@@ -255,7 +255,7 @@ def connect(
 
 
 def _nothing(*_: object) -> None:
-    """What no trigger ever calls."""
+    """The function that triggers name: it has to exist, and is never called."""
 
 
 def remove_empty_log(path: str, vfs: str | None) -> None:
@@ -274,7 +274,7 @@ def remove_empty_log(path: str, vfs: str | None) -> None:
 
 
 def _is_sealed(path: str) -> bool:
-    """Whether a file is complete and on a file system that is mounted read-only.
+    """True if a file is complete and on a file system that is mounted read-only.
 
     There SQLite could not make the shared memory that it wants beside the file.
     """
@@ -407,7 +407,7 @@ def check_guarded(db: apsw.Connection, path: str) -> None:
 
 
 def file_size(path: str) -> int:
-    """How many bytes a file has, -1 if there is none."""
+    """The size of a file in bytes, -1 if there is none."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -437,7 +437,7 @@ def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
 
 
 def reserved_bytes(db: apsw.Connection) -> int:
-    """How many bytes of every page are left free, as the header says."""
+    """The number of bytes left free in every page, as the header says."""
     return _reserve(db, -1)
 
 

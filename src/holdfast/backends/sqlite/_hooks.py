@@ -1,4 +1,4 @@
-"""What surrounds a SQLite database: how it is opened, locked, checked and changed.
+"""Hooks around a SQLite database: opening, locking, checking and changing it.
 
 A `SqliteBackend` asks these hooks and nothing else about its surroundings. `FileHooks`
 are those of a plain file. The directory backend has its own: its database is an index,
@@ -104,7 +104,7 @@ class Hooks(Protocol):
     def transaction(
         self, db: apsw.Connection
     ) -> contextlib.AbstractContextManager[apsw.Cursor]:
-        """What every change of records happens in: all of it, or nothing.
+        """The transaction around every change of records: all of it, or nothing.
 
         Gives a cursor for the statements.
         """
@@ -115,7 +115,10 @@ class Hooks(Protocol):
         ...
 
     def repair_pages(self, database: Database) -> bool:
-        """Whether pages can be read whose checksums did not fit; see `_page_repair`."""
+        """True if the pages whose checksums did not fit can be read now.
+
+        See `_page_repair`.
+        """
         ...
 
     def acknowledge(self, db: apsw.Connection, last: int) -> None:

@@ -77,7 +77,7 @@ class LogSize:
             db.set_busy_timeout(patience)
 
     def _is_due(self, size: int) -> bool:
-        """Whether to try it, after it may have been in vain."""
+        """True if it is time to try again after an attempt that may have failed."""
         has_grown = size >= min(self._tried * GROWTH, self._warn_at)
         is_new = size < self._tried
         return has_grown or is_new or time.monotonic() >= self._tried_at + RETRY

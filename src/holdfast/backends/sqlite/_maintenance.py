@@ -29,7 +29,7 @@ _FAILED_WRITES = {
 
 
 def check_file(db: apsw.Connection) -> list[str]:
-    """What SQLite finds wrong."""
+    """The problems that SQLite and the checksums of rows find."""
     with snapshot(db):
         refresh(db)
         found = db.execute("pragma integrity_check").fetchall()

@@ -78,7 +78,7 @@ class OpenFiles:
         return self.has_log()
 
     def has_log(self) -> bool:
-        """Whether the log in the folder is the one that is open."""
+        """True if the log in the folder is the one that is open."""
         if self._log_names is not None:
             return self._log_names() > 0
         try:

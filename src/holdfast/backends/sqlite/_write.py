@@ -1,4 +1,4 @@
-"""What one write and one prune do inside a transaction, statement by statement."""
+"""One write and one prune inside a transaction, statement by statement."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class SqliteWrite:
         return self._find_or_touch() if found and self._is_journaled() else found
 
     def _must_be_new(self) -> bool:
-        """Whether a thread that only has a journal is in the way, as for a fork."""
+        """True if no thread may exist; one with only a journal may, but for a fork."""
         start = self.write.start
         return start is not None and not (self._is_journaled() and not start.head)
 
