@@ -1,4 +1,4 @@
-"""When two tool calls mean the same effect: their identity.
+"""The identity of tool calls: two calls with the same one mean the same effect.
 
 A model that is asked again after a rewind makes the same call with a new id, and with
 new values where it has to invent some. The identity of a call leaves those out.
@@ -126,7 +126,7 @@ def _number(value: float | Decimal) -> str:
 
 
 def _shortest(value: float) -> str:
-    """As JavaScript writes it, which RFC 8785 demands."""
+    """The text that JavaScript writes, which RFC 8785 demands."""
     _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     text, point = "".join(map(str, digits)), len(digits) + exponent

@@ -32,7 +32,7 @@ Segments: TypeAlias = AsyncIterable[bytes | None]
 
 
 class _Spooled(NamedTuple):
-    """Where a family stands in the file, and what the heading says of it."""
+    """The place of a family in the file, and the heading's facts about it."""
 
     order: int
     line: FamilyLine

@@ -53,7 +53,7 @@ class _CortexSave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether a file, or one of a folder's JSON files, holds cortex checkpoints."""
+    """True if a file, or one of a folder's JSON files, holds cortex checkpoints."""
     return any(map(_looks_right, _candidates(path, Reading(), frozenset())))
 
 

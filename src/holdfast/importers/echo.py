@@ -46,7 +46,7 @@ _CHECKPOINT = re.compile(
 
 
 def recognises(path: str) -> bool:
-    """Whether a file, or one of a folder's JSON files, looks like one of echo's."""
+    """True if a file, or one of a folder's JSON files, looks like one of echo's."""
     return any(
         _looks_right(file.path) for file in _candidates(path, Reading(), frozenset())
     )

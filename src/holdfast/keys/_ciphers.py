@@ -53,7 +53,7 @@ def derive(
 
 
 def nonce_of(content: bytes) -> bytes:
-    """What must not come twice: the session of a stored content and its nonce."""
+    """The session of a stored content and its nonce, which must not come twice."""
     return content[_KEY_END:START]
 
 
@@ -122,7 +122,7 @@ class ContentCipher:
         self._ciphers = {}
 
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
-        """What is stored instead of a content that belongs to a place."""
+        """The ciphertext of a content that belongs to a place."""
         return self.encode_each((content,), (place,), key)[0]
 
     def encode_each(
@@ -239,7 +239,7 @@ class NameCipher:
         return "".join(hidden)
 
     def _encode(self, name: str, column: str) -> str:
-        """What is stored instead of a name."""
+        """The encrypted form of a name."""
         *scopes, own = name.split(SEPARATOR)
         kind, parts = _divided(own, column)
         place = [column, kind, *scopes]
@@ -278,12 +278,16 @@ class NameCipher:
 
 
 def _divided(name: str, column: str) -> tuple[str, list[str]]:
-    """What stays readable of a name, and the parts that are encrypted.
+    """The readable beginning of a name, and the parts that are encrypted.
 
-    The kind of our records stays, since it stands in the record anyway, and PostgreSQL
-    takes locks in the order of names: the list of an agent's checkpoints must come
-    before their pins, whatever they are called. Of the ledger's entries it stays too,
-    and the identity of an effect is a part of its own: they are looked up by both.
+    The kind of our records stays readable, since it is in the record anyway, and
+    PostgreSQL takes locks in the order of names: the list of an agent's checkpoints
+    must
+    come before their pins, whatever they are called. The kind of the ledger's entries
+    stays
+    readable, too, and the identity of an effect is a part of its own: entries are
+    looked up
+    by both.
     """
     kind, _, rest = name.partition(":")
     if not rest or kind not in {"thread": RECORDS, "key": LEDGER}.get(column, ()):

@@ -93,7 +93,7 @@ class EncryptedInspection(InspectionLayer):
         return replace(portion, records=tuple(named))
 
     def _forget_families(self) -> None:
-        """What is asked next is about the families of this portion."""
+        """Forget the known families if they are many: later questions are not of them."""
         if len(self._records.families) > FAMILIES:
             self._records.families.clear()
 
@@ -185,7 +185,7 @@ def _numbers(records: Iterable[object]) -> set[int]:
 
 
 def _content_of(record: object) -> bytes | None:
-    """What of a record is encrypted with an owner's key."""
+    """The part of a record that an owner's key encrypts, ``None`` without one."""
     if isinstance(record, Checkpoint):
         return record.manifest
     if isinstance(record, Entry):

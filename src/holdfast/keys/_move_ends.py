@@ -1,4 +1,4 @@
-"""Where the logs of moves end, which the next move of each thread has to say."""
+"""The ends of the logs of moves, which the next move of each thread has to name."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class MoveProofs:
         return shown, proof
 
     def gaps(self, moves: Iterable[Move]) -> list[str]:
-        """Where a move before one of these was taken out: all of threads, oldest first.
+        """The places before which a move was taken out; ``moves`` are oldest first.
 
         Wrong proofs are passed over; `opened` tells them.
         """

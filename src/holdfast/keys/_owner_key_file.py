@@ -24,7 +24,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class _Content(msgspec.Struct):
-    """What stands in the file, as JSON; keys and secrets are base64."""
+    """The content of the file, as JSON; keys and secrets are base64."""
 
     key: bytes
     owners: dict[str, bytes] = {}

@@ -73,7 +73,7 @@ FOREIGN_HEAD = "its head belongs to another thread"
 
 
 class Family(NamedTuple):
-    """What the contents of a family are encrypted with and bound to."""
+    """The key of a family's contents, and the salt they are bound to."""
 
     key: ContentKey
     salt: bytes

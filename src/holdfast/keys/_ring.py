@@ -60,11 +60,11 @@ class KeyRing:
 
     @property
     def has_proofs(self) -> bool:
-        """Whether all moves of the store have proofs."""
+        """True if all moves of the store have proofs."""
         return self.store.form == FORM
 
     def is_of(self, key: ContentKey, owner: str | None) -> bool:
-        """Whether a key is one of this owner's."""
+        """True if the key is one of this owner's."""
         return key.id[:-1] == self._owner_id(owner)
 
     def _owner_id(self, owner: str | None) -> bytes:
@@ -72,7 +72,7 @@ class KeyRing:
         return hmac.digest(self._ids, text, "sha256")[: ID - 1]
 
     def salt(self, name: str | int) -> bytes:
-        """What the contents of a new family are bound to.
+        """The salt that the contents of a new family are bound to.
 
         It follows from the name of the thread that begins the family, or from the
         family's number in a copy: of two processes that begin the same thread, both
@@ -178,7 +178,7 @@ class KeyRing:
 
 
 def _needs_secret(found: bytes) -> bool:
-    """Whether what is stored of a key was wrapped with a secret too."""
+    """True if the stored key was wrapped with a secret, too."""
     is_wrapped = found.startswith(SECRET) and len(found) == len(SECRET) + WRAPPED
     return is_wrapped or found == SECRET + DESTROYED
 

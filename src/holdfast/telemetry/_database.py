@@ -16,7 +16,7 @@ MEMORY = ":memory:"
 
 
 def attributes_of(address: StoreAddress, schema: str) -> dict[str, str | int]:
-    """What all spans and metrics of a store have in common."""
+    """The attributes that all spans and metrics of a store have in common."""
     system = SYSTEMS.get(address.scheme, address.scheme)
     found: dict[str, str | int] = {"db.system.name": system}
     if address.scheme == "postgresql":

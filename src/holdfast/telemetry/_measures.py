@@ -1,4 +1,4 @@
-"""What the backend was asked to do for one operation, in names and numbers."""
+"""The backend's work for one operation, in names and numbers."""
 
 from __future__ import annotations
 

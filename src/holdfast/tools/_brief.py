@@ -1,4 +1,4 @@
-"""What an MCP client is told of a tool, in few words.
+"""Short definitions of tools for MCP clients.
 
 A client puts the definitions of all tools before every request of its model, beside
 those of other servers. What holds for all of them is in the instructions of the server,

@@ -54,7 +54,7 @@ def _nullable(choices: list[Schema], named: dict[str, Schema]) -> Schema:
 
 
 def is_closed(schema: Schema) -> bool:
-    """Whether no object in it accepts any keys."""
+    """True if no object in it accepts any keys."""
     parts: list[Schema] = [*schema.get("properties", {}).values()]
     parts += [schema["items"]] if "items" in schema else []
     is_free = "object" in schema.get("type", ()) and "properties" not in schema

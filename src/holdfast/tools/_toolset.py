@@ -85,7 +85,7 @@ def _reason(
 
 
 class _Tools(Generic[S]):
-    """What `Toolset` and `AsyncToolset` share."""
+    """The base of `Toolset` and `AsyncToolset`."""
 
     _takes: ClassVar[type[Store | AsyncStore]]
     _refusal: ClassVar[str]

@@ -32,7 +32,7 @@ def load_matcher() -> Any:
 
 
 def matcher(lines: Iterable[str]) -> GitIgnoreSpec:
-    """What some rules together say of a path."""
+    """The matcher of some rules together."""
     spec = load_matcher().GitIgnoreSpec
     # The other engines do not know groups that keep what they have found.
     made: GitIgnoreSpec = spec.from_lines(lines, _pattern, backend="simple")
