@@ -319,7 +319,7 @@ class Recorder(_Properties):
 
 
 class AsyncRecorder(_Properties):
-    """As `Recorder`, awaited; the functions it calls may be coroutine functions.
+    """Like `Recorder`, awaited; the functions it calls may be coroutine functions.
 
     Awaiting a new one loads its conversation.
     """

@@ -225,7 +225,7 @@ class Agents:
 
 
 class AsyncAgents:
-    """As `Agents`, awaited."""
+    """Like `Agents`, awaited."""
 
     def __init__(self, runner: AsyncRunner, running: set[AsyncAutoCheckpoints]) -> None:
         self._runner, self._running = runner, running

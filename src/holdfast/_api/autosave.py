@@ -149,7 +149,7 @@ class AutoCheckpoints:
 
 
 class AsyncAutoCheckpoints:
-    """As `AutoCheckpoints`, awaited; the loop is a task."""
+    """Like `AutoCheckpoints`, awaited; the loop is a task."""
 
     def __init__(
         self,

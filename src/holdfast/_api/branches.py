@@ -132,7 +132,7 @@ class ThreadBranches:
 
 
 class AsyncThreadBranches:
-    """As `ThreadBranches`, awaited."""
+    """Like `ThreadBranches`, awaited."""
 
     _runner: AsyncRunner
     _start: Start

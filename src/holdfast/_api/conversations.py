@@ -310,7 +310,7 @@ class Conversations:
 
 
 class AsyncConversations:
-    """As `Conversations`, awaited."""
+    """Like `Conversations`, awaited."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner

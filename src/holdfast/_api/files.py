@@ -62,7 +62,7 @@ class ThreadFiles:
 
 
 class AsyncThreadFiles:
-    """As `ThreadFiles`, awaited."""
+    """Like `ThreadFiles`, awaited."""
 
     _runner: AsyncRunner
     id: str

@@ -79,7 +79,7 @@ class ThreadParts:
 
 
 class AsyncThreadParts:
-    """As `ThreadParts`, awaited."""
+    """Like `ThreadParts`, awaited."""
 
     _runner: AsyncRunner
     _start: Start

@@ -195,7 +195,7 @@ class AsyncRunner(OfThisProcess):
 
 
 class ObservedRunner(Runner):
-    """As `Runner`; the context has an observer, which sees every operation."""
+    """Like `Runner`; the context has an observer, which sees every operation."""
 
     def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -209,7 +209,7 @@ class ObservedRunner(Runner):
 
 
 class ObservedAsyncRunner(AsyncRunner):
-    """As `AsyncRunner`; the context has an observer, which sees every operation."""
+    """Like `AsyncRunner`; the context has an observer, which sees every operation."""
 
     async def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs

@@ -505,7 +505,7 @@ class Store(SyncOnly):
 
 
 class AsyncStore(AsyncOnly):
-    """As `Store`, awaited; made by `holdfast.open_async`."""
+    """Like `Store`, awaited; made by `holdfast.open_async`."""
 
     def __init__(self, context: Context, runner: AsyncRunner | None = None) -> None:
         self.runner = runner or new_async_runner(context)

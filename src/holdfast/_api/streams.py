@@ -68,7 +68,7 @@ class Stream:
         limit: int | None = 100,
         timeout: float = 30.0,
     ) -> list[Event]:
-        """As `events`, but waits while there are none; empty after ``timeout`` seconds.
+        """Like `events`, but waits while there are none; empty after ``timeout``.
 
         Events of other processes end the waiting, too.
         """
@@ -111,7 +111,7 @@ class Stream:
 
 
 class AsyncStream:
-    """As `Stream`, awaited."""
+    """Like `Stream`, awaited."""
 
     def __init__(self, runner: AsyncRunner, name: str, start: Start) -> None:
         self._runner = runner

@@ -400,7 +400,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
 
 
 class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
-    """As `Thread`, awaited; so are the properties."""
+    """Like `Thread`, awaited; so are the properties."""
 
     def __init__(
         self, runner: AsyncRunner, name: str, start: Start = NEW_THREAD

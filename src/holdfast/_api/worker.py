@@ -275,7 +275,7 @@ class LoopThreads:
             raise
 
     async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
-        """As `run`."""
+        """Like `run`."""
         del lane
         return await self.run(operation)
 

@@ -231,7 +231,7 @@ _path = attrgetter("path")
 
 
 def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
-    """As `fold`, out of a list that shares the oldest levels.
+    """Like `fold`, out of a list that shares the oldest levels.
 
     Shared levels are not read again, and equal files are the same objects.
     """

@@ -366,7 +366,7 @@ def checked_name(
 def checked_stored_name(
     name: object, what: str = "name", longest: int = LONGEST_NAME
 ) -> str:
-    """As `checked_name`, for names from a store, which may have scopes before them."""
+    """Like `checked_name`, for names from a store, which may begin with scopes."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {kind_of(name)}")
     if not name or "\0" in name:

@@ -93,7 +93,7 @@ class EncryptedInspection(InspectionLayer):
         return replace(portion, records=tuple(named))
 
     def _forget_families(self) -> None:
-        """Forget the known families if they are many: later questions are not of them."""
+        """Forget known families if they are many: each portion asks about its own."""
         if len(self._records.families) > FAMILIES:
             self._records.families.clear()
 

@@ -191,7 +191,7 @@ class Toolset(_Tools[Store]):
 
 
 class AsyncToolset(_Tools[AsyncStore]):
-    """As `Toolset`, for an `AsyncStore` and awaited."""
+    """Like `Toolset`, for an `AsyncStore` and awaited."""
 
     _takes = AsyncStore
     _refusal = "is not an AsyncStore; Toolset takes a Store"

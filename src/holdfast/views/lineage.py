@@ -105,7 +105,7 @@ async def newest_by(
 
 
 async def _walked(context: Context, head: Checkpoint, seq: int) -> Checkpoint | None:
-    """As `newest_by`, by walking the line: the newest save was rewound or deleted."""
+    """Like `newest_by`, by walking the line: the newest save was rewound or deleted."""
     skip = 0
     while page := await context.backend.scan(
         Ancestors(start=head, skip=skip, limit=CHUNK)

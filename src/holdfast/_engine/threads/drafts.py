@@ -309,7 +309,7 @@ async def read_bodies(
 async def read_values_of(
     context: Context, checkpoint: Checkpoint, *names: str
 ) -> dict[str, Any]:
-    """As `read_values`, of a checkpoint that is not in the cache."""
+    """Like `read_values`, of a checkpoint that is not in the cache."""
     return await read_values(context, OpenedCheckpoint.of(checkpoint), names)
 
 

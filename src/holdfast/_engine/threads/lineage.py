@@ -71,7 +71,7 @@ async def resolve(context: Context, thread: str, reference: Reference) -> Checkp
 async def resolve_in(
     context: Context, record: ThreadRecord, reference: Reference
 ) -> Checkpoint:
-    """As `resolve`, in a thread whose record has been read already."""
+    """Like `resolve`, in a thread whose record has been read already."""
     if record.head is None:
         raise missing_thread(record.id)
     if isinstance(reference, Checkpoint):

@@ -143,7 +143,7 @@ async def save_as_stored(
     *,
     if_changed: bool = False,
 ) -> Checkpoint:
-    """As `save`, to a thread by its stored name, which may begin with a scope."""
+    """Like `save`, to a thread by its stored name, which may begin with a scope."""
     attempt = Attempt(context, thread, draft, how, certainly=if_changed)
     if attempt.parent is None:
         await attempt.find_parent()

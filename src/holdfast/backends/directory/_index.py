@@ -128,7 +128,7 @@ class FileIndex:
             self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
-        """As `update`, unless a thread or process is writing now.
+        """Like `update`, unless a thread or process is writing now.
 
         It waits for them if the index may lack what this process has acknowledged.
         """

@@ -133,7 +133,7 @@ def check_acknowledged(
 
 
 def check_nothing_acknowledged(path: str, file: int, *, accept_loss: bool) -> bool:
-    """As `check_acknowledged`, of a file that is missing, empty or without tables.
+    """Like `check_acknowledged`, of a file that is missing, empty or without tables.
 
     What a store is made of is synced before its first change is acknowledged, so no
     power cut leaves that behind.

@@ -52,7 +52,7 @@ def shrink(db: apsw.Connection, *, pack: bool) -> None:
 
 
 def shrink_unchecked(db: apsw.Connection, *, pack: bool) -> None:
-    """As `shrink`, without checking the checksums of pages."""
+    """Like `shrink`, without checking the checksums of pages."""
     with unchecked_pages(db):
         shrink(db, pack=pack)
 

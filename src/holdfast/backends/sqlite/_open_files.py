@@ -69,7 +69,7 @@ class OpenFiles:
         self._next_look = 0.0
 
     def may_have_log(self) -> bool:
-        """As `has_log`, as it was at most the pause ago."""
+        """Like `has_log`, as it was at most the pause ago."""
         if self._pause:
             now = time.monotonic()
             if now < self._next_look:
