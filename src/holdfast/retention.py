@@ -170,7 +170,7 @@ class ThreadRules:
         is_idle = self._oldest is not None and thread.updated_at < self._oldest
         own = None if thread.owner is None else policy.threads_per_owner
         is_extra = _exceeds(self._used[thread.owner], own)
-        # One that goes anyway takes no place of another.
+        # A thread that is removed anyway takes no place of another.
         if is_idle or is_extra or _exceeds(self._kept + 1, policy.threads_in_all):
             return True
         self._kept += 1

@@ -159,14 +159,14 @@ class AsyncRunner(OfThisProcess):
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page
-            # What others changed in the meantime is passed over in a scope.
+            # In a scope, the cursor moves past the changes of others.
             after = after if page.cursor is None else page.cursor
             await asyncio.sleep(min(POLL_SECONDS, remaining))
 
     async def close(self) -> None:
         """Finish the running operations, then release everything."""
         if self._threads is None:
-            # It may refuse, and is then still in use in another event loop.
+            # It may refuse: then it is still in use in another event loop.
             await self.context.backend.close()
         self.is_closed = True
         self.context.cache.clear()

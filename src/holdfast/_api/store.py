@@ -244,7 +244,7 @@ class Store(SyncOnly):
 
         Not in rows, journals, checkpoints of agents, the search index, logs or unused
         space of the store. What stays is a digest of each name, by which late writers
-        are refused for good; ``expect=None`` begins a name anew. In an encrypted store
+        are refused for good; ``expect=None`` begins a name again. In an encrypted store
         the keys of the owner are destroyed as well.
 
         A thread that stays and shares history with it is a `Conflict` (code
@@ -392,7 +392,7 @@ class Store(SyncOnly):
         """Let another key open an encrypted store from now on, and the old one no more.
 
         It takes one transaction, however large the store is: only the store's own key
-        is wrapped anew. A copy of the store from before still opens with the old key.
+        is wrapped again. A copy of the store from before still opens with the old key.
         """
         self.runner.run(rotate_key, key)
 

@@ -67,7 +67,7 @@ def _masked(name: object, value: object) -> object:
     if is_single and plain in _GENERATED_NAMES:
         return MASK
     if plain == "id" and isinstance(value, str) and not _WORD.fullmatch(value):
-        # A number or a word under this name says which thing is meant.
+        # A number or a plain word under this name says which thing is meant.
         return MASK
     return masked(value)
 

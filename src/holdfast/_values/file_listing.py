@@ -80,7 +80,7 @@ class Level(msgspec.Struct, frozen=True, array_like=True):
 
 
 _DECODER = msgspec.msgpack.Decoder(Level)
-# A level takes in those that are not twice as large: more have no room in a store.
+# More levels do not occur: a level takes in those that are not twice as large.
 MOST_LEVELS = 64
 
 

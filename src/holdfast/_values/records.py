@@ -21,7 +21,7 @@ from holdfast.errors import Corrupt, Unstorable
 
 T = TypeVar("T")
 
-# Called by long operations with how much is done, and of how much.
+# Called by long operations with the number of finished things and that of all.
 Progress: TypeAlias = Callable[[int, int], object]
 
 # The kind of the threads that keep states of other threads for an agent's checkpoint.

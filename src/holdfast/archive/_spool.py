@@ -41,7 +41,7 @@ class _Spooled(NamedTuple):
     segments: int
     start: int
     end: int
-    # Where the segments begin, which are frames already.
+    # The place at which the segments begin, as frames.
     middle: int
 
 

@@ -18,7 +18,7 @@ _AGES = (
 _DATE = len("2026-11-15")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
-# What means something to a shell.
+# Characters with a meaning for a shell.
 _QUOTED = frozenset(" \"!#$&'()*;<>?[\\]^`{|}~")
 
 

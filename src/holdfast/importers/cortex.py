@@ -5,7 +5,7 @@
     custom -> metadata                created_at -> saved_at
     step -> the same step, unless it is not above the step before it
 
-Step and parent of the source are kept with the checkpoint too: steps begin anew when a
+Step and parent of the source are kept with the checkpoint too: steps begin again when a
 program restarts, and checkpoints between may be missing. A list of metadata alone has
 no states; its entries are reported.
 """

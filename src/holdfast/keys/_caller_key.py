@@ -144,7 +144,7 @@ def _header(setting: bytes) -> KeyHeader:
     if header is None or header.form not in FORMS or header.scheme not in _NAMES:
         text = "its keys are of a form that this version does not know; update Holdfast"
         raise FormatMismatch(text)
-    # Others were not written by us. Some would take all memory, or hours.
+    # Other costs were not written by us. Some would take all memory, or hours.
     cost = {"n": header.n, "r": header.r, "p": header.p}
     if header.scheme == "passphrase" and cost != SCRYPT:
         raise Corrupt("the setting 'keys'", f"its scrypt parameters are {cost}")

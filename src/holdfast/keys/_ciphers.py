@@ -32,9 +32,9 @@ CHANCE = 6
 COUNT = NONCE - CHANCE
 # An encrypted name follows this character and is at least an authentication tag.
 MARK = "~"
-# What our records are called before the colon of their names.
+# The words before the colon in names of our records.
 RECORDS = ("agent", "checkpoints", "conversation", "document", "pin")
-# What the entries of the effects' ledger are called, and which are looked up by the
+# The words before the colon in keys of the ledger, and those that are looked up by the
 # first part of the rest.
 LEDGER = ("anchor", "call", "effect", "grant", "pending", "undo")
 DIVIDED = ("anchor", "effect")
@@ -134,7 +134,8 @@ class ContentCipher:
             self._session = session = _Session()
         head = key.id + session.id
         encrypt = (self._ciphers.get(head) or self._derive(head, key)).encrypt
-        # One for all: resumed twice, both machines would encrypt the same together.
+        # One random part for all contents: two machines that are resumed from one
+        # memory encrypt only the same contents with it.
         chance = os.urandom(CHANCE)
         number = session.take(len(contents))
         stored: list[bytes] = []

@@ -381,7 +381,7 @@ class EncryptionLayer(Layer):
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
         if isinstance(asked, Threads) and not asked.every:
-            # What an owner's key was destroyed for has lost its head.
+            # Threads whose owner's key was destroyed have no head.
             shown = tuple(t for t in shown if cast("ThreadRecord", t).head)
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
 

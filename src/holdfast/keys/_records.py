@@ -61,9 +61,9 @@ OWN_KINDS = frozenset({
 THREAD_TAG = 16
 # The salt, the thread, and the sizes of digest and metadata.
 _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
-# Beside the size of a digest: it was saved when all moves of the store had proofs.
+# Flag beside the size of a digest: all moves of the store had proofs at this save.
 WITH_PROOFS = 0x80
-# What a save is called in the log of a thread; it is no move of its own.
+# The word for a save in the log of a thread; it is no move of its own.
 SAVE = "save"
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"

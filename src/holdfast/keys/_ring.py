@@ -26,9 +26,10 @@ from holdfast.keys._ciphers import (
 
 SALT = 12
 SIV_KEY = 64
-# What is left of a key.
+# The rest of a destroyed key.
 DESTROYED = b"destroyed"
-# What is wrapped with a secret of the owner too begins so, and what is left of it.
+# The prefix of a key that is wrapped with a secret of the owner too, also when it is
+# destroyed.
 SECRET = b"+"
 # A key that is wrapped without one may begin with the same byte: the size differs.
 WRAPPED = KEY_SIZE + 8

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from holdfast._api.address import StoreAddress
 
-# What the conventions have no name for gets one that says that it is ours.
+# Systems that the conventions do not name get a name that begins with ours.
 SYSTEMS = {"dir": "holdfast.directory"}
 MEMORY = ":memory:"
 

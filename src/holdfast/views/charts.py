@@ -15,7 +15,7 @@ from holdfast.views.rows import parents_of
 from holdfast.views.showing import Showing
 from holdfast.views.usage import step_spent, took_ms
 
-# A longer line is looked at from its tip on, so far.
+# Of a longer line, only so many steps before its tip are shown.
 MOST_STEPS = 4_000
 CHUNK = 1_000
 MOST_VALUES = 20

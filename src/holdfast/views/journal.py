@@ -79,7 +79,7 @@ async def journal_of(context: Context, thread: str) -> JournalView:
         effect
         for effect in unknown
         if effect.thread == thread
-        # One that the origin of a fork began.
+        # A call that the origin of a fork began.
         or (effect.key in keys and await line.has(context, effect))
     ]
     return JournalView(

@@ -22,12 +22,12 @@ from holdfast.views.growth import manifest_of
 # The channel of a run's input, and the one of tasks that a node has sent.
 _INPUT = "__start__"
 _SENT = "__pregel_tasks"
-# What has seen the versions at the beginning of a run, and is no node.
+# Names in ``versions_seen`` that are no nodes.
 _NO_NODE = frozenset({"", "__input__", "__interrupt__"})
-# How the names of values begin that say where a graph is, and not what it knows.
+# Prefixes of the values that say where a graph is, and not what it knows.
 _BOOKKEEPING = (FRAME, VECTORS, "__pregel_", "branch:to:", "join:")
 _METADATA = frozenset({"source", "step", "parents", "counters_since_delta_snapshot"})
-# What a conversation counts, and its values that follow from its messages.
+# The counts of a conversation, and its values that follow from its messages.
 _COUNTS = frozenset(counts_of(Tally()))
 _OF_CONVERSATIONS = frozenset({"counts", "content_ids"})
 # The source of a checkpoint that its nodes have made.
@@ -131,7 +131,7 @@ def _derived(state: object) -> frozenset[str]:
 
 def _is_hidden(op: Op, path: Sequence[object]) -> bool:
     name = str(path[0]) if path else ""
-    # What a run was given is news; that it was consumed is not.
+    # Show the input of a run; hide the change that only marks it as consumed.
     return is_bookkeeping(name) or (op == "removed" and name == _INPUT)
 
 

@@ -27,7 +27,7 @@ Scope: TypeAlias = Literal["family", "line", "all"]
 ABOVE = 20
 # In a family with more threads a page in the middle begins without the lanes above it.
 MOST_LANES = 100
-# A cursor is a text from outside; what is larger is none of ours.
+# A cursor comes from outside; a larger one is not ours.
 LARGEST_CURSOR = 1 << 20
 
 

@@ -19,7 +19,7 @@ from holdfast.views.state_values import LazyList, StateReader, decoded, reader_o
 # What a listing of all values opens at most; larger values stay closed.
 LARGEST_READ = 256 << 10
 MOST_READ = 2 << 20
-# A list or mapping that is opened with its parent shows no more than these.
+# The most children of a list or mapping that is opened with its parent.
 MOST_INNER = 20
 _NAMES: dict[type, str] = {
     dict: "object",

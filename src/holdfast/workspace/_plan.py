@@ -22,8 +22,8 @@ from holdfast._values.files import (
 )
 from holdfast.workspace._rules import RecordedRules, RuleBook, recorded_rules
 
-# What git and the like keep beside the files. They run what stands in it, so it is not
-# written because a list has it. The last one is what Windows calls ".git" as well.
+# Folders that git and the like keep beside the files. They run what is in them, so a
+# list alone does not write there. The last one is ".git" for Windows.
 REPOSITORIES = frozenset(
     {b".git", b".hg", b".svn", b".jj", b".bzr", b".sl", b".pijul", b"_darcs", b"git~1"}
 )
@@ -77,7 +77,7 @@ def make_plan(
             continue
         if before is None and path in back[1] and (reason := now.omits(path)):
             left.append(Omitted(path, reason))
-        # A stranger stays; what only the last snapshot has goes.
+        # A path that no snapshot has stays; one that only the last snapshot has goes.
         if before == after or (after is None and path not in back[1]):
             continue
         place = repository(path)

@@ -241,7 +241,7 @@ async def _carry_out(
         await side.blocking(session.forward)
         record = UndoRecord(side.thread, recovery.id, options.state)
         await side.blocking(session.remember, record)
-        # Last: what the store has taken cannot be undone with the files.
+        # Last: a commit of the store cannot be undone with the files.
         await _follow(session, side, made, recovery, options)
     except BaseException:
         await side.blocking(session.backward)

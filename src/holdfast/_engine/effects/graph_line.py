@@ -60,8 +60,8 @@ class GraphLine(Line):
         return found is None or await _has_results(context, head, found)
 
     async def follows(self, context: Context, anchor: str) -> bool:
-        # As a plain line has it: what stands for a removed checkpoint has its effects,
-        # also if the line left that without the results of its tasks.
+        # As on a plain line: a successor of a removed checkpoint has its effects, also
+        # if the graph went on without the results of its tasks.
         return await self._plain.follows(context, anchor)
 
 

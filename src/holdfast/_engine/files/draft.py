@@ -220,7 +220,7 @@ class _Store:
         is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
             return PlannedFiles(self.log, self._unchanged(tree))
-        # From here on it is known of each list what it uses.
+        # From here on each list knows the segments that it uses.
         self.old = structs.replace(self.old, use=self.old.known_use)
         changes: dict[bytes, StoredFile | None] = dict.fromkeys(gone)
         changes.update(await self._files(new))

@@ -125,7 +125,7 @@ class Recording:
         self.next_id = self.new_id()
         # The id of a recorder whose messages this one has and did not claim yet.
         self.unclaimed = parts[-1].next_id if parts else None
-        # The id to which calls belong that were recorded by others, and their ids.
+        # Calls that other recorders made, and the id of the checkpoint they belong to.
         self.claimed_id = self.unclaimed
         self.claimed_calls = {
             c.id for p in parts for m in p.messages for c in calls_of(m)
@@ -374,7 +374,8 @@ class Recording:
 
     def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         """A call with its key in the journal, and the checkpoint it belongs to."""
-        # Asked for again after what could have changed it, and most often did not.
+        # Asked for again after every step that could change the answer: keep it while
+        # these stay.
         basis = (
             call, tool, len(self.messages), self.unkept, self.stored, self.rewrite,
             self.checkpoint, self.claimed_id, self.next_id,

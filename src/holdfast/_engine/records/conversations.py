@@ -145,8 +145,9 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
 def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> None:
     if record is None:
         return
-    # One that was loaded may be given to another agent, which moves the head: of two
-    # that give it away only one does. One made by hand takes nothing from others.
+    # A loaded conversation may be given to another agent; that moves the head, so only
+    # one of two programs succeeds. One that a program made itself takes nothing from
+    # others.
     is_mine = conversation.checkpoint is not None or record.agent == conversation.agent
     if record.owner != conversation.owner or not is_mine:
         raise Conflict(
@@ -165,7 +166,7 @@ async def _save(
     give: bool = False,
 ) -> Conversation:
     thread = thread_of(conversation.id)
-    # What was loaded may have any role.
+    # The messages of a loaded conversation may have any role.
     keep = kept if conversation.checkpoint else kept_new
     messages = keep(checked(Conversation, "messages", conversation.messages) or ())
     plain = to_state(conversation)
@@ -270,7 +271,8 @@ async def update(
     thread, draft = thread_of(id_), AmendDraft(merged_names(values), changed)
     if isinstance(agent, Unset) or (await _find(context, id_)).agent == agent:
         return await save_thread(context, thread, draft, Options(), if_changed=True)
-    # A checkpoint in any case, so that who has loaded it before does not take it back.
+    # Make a checkpoint in any case: a program that loaded the conversation before
+    # cannot take it back then.
     name = None if agent is None else checked_name(agent, "agent")
     how = Options(commit=_giving(context, name))
     return await save_thread(context, thread, draft, how)

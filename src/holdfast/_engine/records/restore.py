@@ -124,7 +124,7 @@ class _Restore:
         self.dropped = [*self.removed]
         self.rewound: list[str] = []
         self.revived: list[str] = []
-        # The threads whose heads move, and where to.
+        # The threads whose heads move, with their targets.
         self.moved: list[tuple[ThreadRecord, Checkpoint]] = []
         # The writes that bring threads back, and those that create them again.
         self.turns: list[Write] = []

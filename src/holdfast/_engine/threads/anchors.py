@@ -29,7 +29,7 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     entries = await context.backend.scan(query)
     if not any(anchor_of(entry.key) == anchor for entry in entries):
         return []
-    # One name leads to the next, as often as recorders took over from one another.
+    # Each anchor may name a next one: every recorder that took over added a link.
     everything = FamilyEntries(family=family, prefix=ANCHOR)
     later = successors_in(await context.backend.scan(everything))
     return reached(anchor, later)[1:]

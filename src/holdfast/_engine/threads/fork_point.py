@@ -30,7 +30,7 @@ async def common_ancestor(
         page = list(await context.backend.scan(line))
         if not page:
             return None
-        # As far as the line is above the other, nothing of it can be shared.
+        # Checkpoints with higher steps than the other head cannot be shared.
         below = [c for c in page if c.step <= other.step]
         one = below[0] if below else page[-1]
     return one

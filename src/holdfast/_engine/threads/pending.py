@@ -246,7 +246,7 @@ def _entries(new: NewPart, now: int) -> tuple[Entry, ...]:
         "after": part.after,
     }
     data = codec.encode(value, "messages", LARGEST_ELEMENT)
-    # A message that no list could hold must not become a part of one.
+    # A message that is too large for a list must not become a part of one.
     values = {new.key: checked_size(data, "messages", LARGEST_ELEMENT)}
     if new.claims is not None:
         key = claim_key(new.claims, part.next_id)

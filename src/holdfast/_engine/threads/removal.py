@@ -256,7 +256,8 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
     try:
         return (await carry_out(context, whole)).checkpoints
     except NotFound as missing:
-        # Where the head was to go was there when this was planned.
+        # The target existed when the plan was made, so another writer removed it:
+        # retry.
         raise Conflict(missing.message, code="plan_stale") from missing
 
 

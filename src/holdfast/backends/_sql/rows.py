@@ -97,7 +97,7 @@ HEAD_SEQ = HEAD + CheckpointRow.__struct_fields__.index("seq")
 HEAD_NUMBER = ThreadRow.__struct_fields__.index("head")
 FORKED_CHECKPOINT = ThreadRow.__struct_fields__.index("forked_checkpoint")
 
-# A field of a record is the column of the same name, but for these.
+# Fields whose column has another name.
 _CHECKPOINT_COLUMNS = {
     "thread": "thread_name",
     "parent": "parent_id",

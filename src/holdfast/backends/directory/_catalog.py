@@ -14,7 +14,7 @@ from holdfast.errors import FormatMismatch
 
 QUERIES = load_queries("index.sql", __name__.rpartition(".")[0])
 
-# An index with another version, or other tables, is made again from the files.
+# An index with another version or other tables is made again from the files.
 VERSION = 1000 * 2 + FORMAT
 
 Row = tuple[Any, ...]

@@ -100,7 +100,7 @@ class FileChanges:
             _replace(self._folder, self._renames, self._removes)
 
     def finish(self) -> None:
-        """The files are as they shall be: remove the intent."""
+        """Remove the intent: the files are complete."""
         self._remove_intent()
         if self._has_begun:
             self._folder.lock.note(changing=False)

@@ -127,7 +127,7 @@ class _Scanner:
 
     def found(self) -> FileScan:
         if self.first is None and not self.bads:
-            # A file gets its name with its first line in it.
+            # A file is named only once its first line is in it.
             self.bads.append(BadLine(0, 0, "there is none"))
             self.is_torn = False
         return FileScan(

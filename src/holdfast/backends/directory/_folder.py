@@ -35,7 +35,7 @@ WORK = ".holdfast"
 LOCK = os.path.join("lock", "format-2.lock")
 REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
-# What became of a change when the disk failed.
+# The outcome of a change when the disk failed.
 UNSAVED = "this change was not saved; {advice} and retry"
 UNKNOWN = (
     "it is not known whether this change was saved; {advice}, and see whether it is"
@@ -44,7 +44,7 @@ UNKNOWN = (
 UNSYNCED = "this change was saved, but a power cut may take it back; {advice}"
 _ADVICE = {"disk_full": "free some space", "io_error": "look at the disk"}
 
-# All statements are ours, so that what they refer to is there in every sound index.
+# Our statements name nothing that a sound index does not have.
 _NOT_IN_A_SOUND_INDEX = apsw.SQLError | apsw.SchemaChangeError | apsw.MismatchError
 
 POLL_SECONDS = 0.002

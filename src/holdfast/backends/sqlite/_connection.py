@@ -43,11 +43,11 @@ MIGRATIONS = (
     "0007_writers.sql",
 )
 FORMAT = len(MIGRATIONS)
-# What a connection has that may write: the triggers of a file name that of its format,
-# and none ever calls it.
+# The function that the triggers of a file name, by its format; only connections that
+# may write have it, and it is never called.
 WRITER = "holdfast_format_7"
 NO_WRITER = re.compile(r"no such function: holdfast_format_(\d+)")
-# What our statements call, with the columns that they name.
+# The functions that our statements call, with the columns that they name.
 _FUNCTIONS: dict[str, Callable[..., bytes | int]] = {
     "row_checksum": row_checksum,
     "pack_manifest": pack_manifest,
@@ -248,7 +248,7 @@ def connect(
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for called, function in _FUNCTIONS.items():
         db.create_scalar_function(called, function, deterministic=True)
-    # Also where a build lets no schema call what is not known to be harmless.
+    # Some builds let a schema call only functions that are marked as harmless.
     harmless = apsw.SQLITE_INNOCUOUS
     db.create_scalar_function(WRITER, _nothing, 0, flags=harmless)
     return db

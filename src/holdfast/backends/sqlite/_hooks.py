@@ -60,7 +60,7 @@ UNSYNCED_PAUSE = 0.01
 REPAIR_PAUSE = 60.0
 
 
-# What a change is about: the writes of a commit, a prune, or ``None`` for any other.
+# The subject of a change: the writes of a commit, a prune, or ``None`` for any other.
 Subject: TypeAlias = "Iterable[Write] | Prune | None"
 
 
@@ -292,7 +292,7 @@ class FileHooks:
             return
         # Another program may have written since: nothing may be copied over that.
         leave_log(db)
-        # Whoever removed the database as well did not want to keep anything.
+        # If the database was removed as well, there is nothing to keep.
         if self._rescued is None and os.path.exists(self.path):
             raise _maintenance.rescue(db, self.path, files.log)
 

@@ -5,7 +5,7 @@ not know the checksum at the end of a page, which then is that of an older conte
 wrong checksum alone does not prove damage. Here the content decides: every row has a
 checksum of its own, SQLite compares the indexes with the tables, and what refers to
 other rows must find them. If all of it fits, only the checksums of pages are wrong, and
-they are written anew. The rows of the search index have none: it is dropped if one of
+they are written again. The rows of the search index have none: it is dropped if one of
 its pages is among them.
 """
 
@@ -58,7 +58,7 @@ _SCHEMA = "select type, name, tbl_name, sql from sqlite_schema"
 
 
 def repair_pages(database: Database, path: str, *, read_only: bool) -> bool:
-    """Write checksums of pages anew if only these are wrong; False if more is.
+    """Write checksums of pages again if only these are wrong; False if more is.
 
     A store that is only read ignores the checksums from then on instead.
     """

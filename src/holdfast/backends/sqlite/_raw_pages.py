@@ -133,7 +133,7 @@ def _logged_pages(log: BinaryIO, size: int) -> dict[int, int]:
     header = log.read(32)
     if len(header) < 32:  # noqa: PLR2004
         return {}
-    # One of them is right though a bit is not.
+    # Either the magic or the page size is enough: the other may have a flipped bit.
     magic, _, page = struct.unpack_from(">III", header)
     if magic not in _WAL_MAGICS and page != size:
         return {}

@@ -41,7 +41,7 @@ FILLING = 64
 # The number of pages that are written in one step of merging. SQLite counts fewer
 # changes than this if there was nothing left to merge.
 STEP, SOME_WORK = 256, 2
-# What there is of a thread that is not in the index.
+# The state of a thread that is not in the index.
 NOTHING = Indexed()
 TABLES = (
     "search_state",
