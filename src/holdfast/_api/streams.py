@@ -102,7 +102,7 @@ class Stream:
         return self._runner.run(trim.trim, self.id, rule)
 
     def delete(self) -> bool:
-        """Delete the stream with all its events; whether there was one.
+        """Delete the stream with all its events; true if there was one.
 
         Late writers are refused, with `Conflict` and the code ``thread_deleted``,
         unless their handle was made with ``anew``.
@@ -177,11 +177,11 @@ class _Watch:
         self.seen = seen
 
     def left(self) -> float:
-        """For how many seconds to wait for the next change."""
+        """The number of seconds to wait for the next change."""
         return min(LOOK_AGAIN, self._deadline - time.monotonic())
 
     def is_due(self, page: Page[Change]) -> bool:
-        """Take note of changes; whether the stream may have new events."""
+        """Take note of changes; true if the stream may have new events."""
         self.seen = self.seen if page.cursor is None else page.cursor
         now = time.monotonic()
         is_ours = any(change.thread == self._thread for change in page)

@@ -221,7 +221,7 @@ class NameCipher:
         self.decode = lru_cache(REMEMBERED)(self._decode)
 
     def prefix(self, prefix: str) -> str:
-        """With what the journal keys begin that may begin with a prefix."""
+        """The beginning of all encrypted journal keys that may begin with a prefix."""
         kind, colon, rest = prefix.partition(":")
         if not colon or kind not in LEDGER:
             return ""
@@ -231,7 +231,7 @@ class NameCipher:
         return f"{kind}:{self._part(first, ['key', f'{kind}:'])}"
 
     def scopes(self, name: str) -> str:
-        """With what a name begins that begins with the scopes of another."""
+        """The encrypted scopes of a name."""
         *scopes, _ = name.split(SEPARATOR)
         hidden = [
             self._part(scope, ["scope", *scopes[:place]]) + SEPARATOR

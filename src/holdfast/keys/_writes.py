@@ -202,7 +202,7 @@ def _joins(write: Write) -> bool:
 
 
 def _beginning(write: Write) -> Write:
-    """Only the beginning of a thread, refused if there is one."""
+    """A write that only begins a thread, refused if there is one."""
     return Write(thread=write.thread, at=write.at, expect=None, start=write.start)
 
 

@@ -62,7 +62,7 @@ def is_closed(schema: Schema) -> bool:
 
 
 def all_required(schema: Schema) -> Schema:
-    """For OpenAI's strict mode: every key is required, null means left out."""
+    """A schema for OpenAI's strict mode: every key is required, null means left out."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -74,7 +74,7 @@ def all_required(schema: Schema) -> Schema:
 
 
 def never_null(schema: Schema) -> Schema:
-    """For Anthropic's strict mode, which allows few choices between types."""
+    """A schema for Anthropic's strict mode, which allows few choices between types."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -88,10 +88,7 @@ def never_null(schema: Schema) -> Schema:
 
 
 def briefly(schema: Schema, evident: frozenset[str]) -> Schema:
-    """For MCP: single types, and no description of what a name says by itself.
-
-    Null is accepted for what is optional, as in a call of any provider.
-    """
+    """A schema for MCP: single types, and no description that repeats a name."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, {*LIMITS, "additionalProperties"})

@@ -180,7 +180,7 @@ def _own_result(message: object, id_: str) -> Mapping[str, object]:
 
 
 def _all_answers(messages: Mapping[int, object]) -> dict[tuple[str, int], Answer]:
-    """By the id of a call and the position of its message; ids may be used again."""
+    """Answers by a call's id and its message's position; ids may be used again."""
     found: dict[tuple[str, int], Answer] = {}
     waiting: dict[str, int] = {}
     for position, message in messages.items():

@@ -205,7 +205,7 @@ def _aligned(lists: Sequence[Sequence[bytes]]) -> list[list[int | None]]:
 def _marks_of(
     rows: Sequence[Sequence[int | None]], lists: Sequence[Sequence[bytes]]
 ) -> list[bytes]:
-    """For each row the mark of the first column that has a message there."""
+    """The mark, for each row, of the first column that has a message there."""
     return [
         next(lists[n][place] for n, place in enumerate(row) if place is not None)
         for row in rows

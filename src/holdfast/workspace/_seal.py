@@ -1,7 +1,7 @@
-"""By what a workspace knows what this user wrote for it on this machine.
+"""Seals on files in `.holdfast`: they were written by this user on this machine.
 
-A folder can come from anywhere, and bring a `.holdfast` with a restore under way. What
-a later opening acts on is therefore sealed: with a secret that is kept beside the
+A folder can come from anywhere, and bring a `.holdfast` with a restore under way. So
+the files that a later opening acts on are sealed: with a secret that is kept beside the
 user's other state and never in a workspace, and for this one `.holdfast` alone.
 """
 

@@ -152,7 +152,7 @@ class Walk:
         return ()
 
     def _decide_again(self, folder: Folder, place: str, rules: Rules) -> None:
-        """Other rules are in force than those by which a folder was walked."""
+        """Forget the files that are left out by rules which changed since the walk."""
         folder.rules = rules.key
         folder.ignored.clear()
         for name in list(folder.files):
@@ -398,7 +398,7 @@ def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
 
 
 def _distrust(folder: Folder) -> None:
-    """On another file system the times are of another clock: read all files again."""
+    """Read all files again: on another file system times are of another clock."""
     folder.stamps.clear()
 
 

@@ -287,7 +287,7 @@ def _checked_folder(path: StrPath) -> str:
 
 
 def _refuse_store(top: int, path: str) -> None:
-    """Both would keep a lock and an index of the same names in `.holdfast`."""
+    """Refuse a store as a workspace: both keep a lock and an index in `.holdfast`."""
     if is_store_folder(top):
         raise Unsupported(
             f"{path} is {A_STORE}, whose files no snapshot has; choose the folder that"

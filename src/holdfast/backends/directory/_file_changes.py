@@ -141,7 +141,7 @@ class FileChanges:
         return self._has_intent and self.has_replaced
 
     def _revert(self) -> None:
-        """Until the intent is removed, what it says can be done again at every step."""
+        """Take the changes back; the intent, which is still there, can redo them."""
         for name, append in self._appends.items():
             path = self._folder.file(name)
             if os.path.getsize(path) > append.offset:

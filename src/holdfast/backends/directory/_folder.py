@@ -94,10 +94,10 @@ class Folder:
         return os.stat(self.path).st_mtime_ns
 
     def leave_unfinished(self) -> None:
-        """Have the next request, of any process, look at all files and the intent.
+        """Make the next request of any process look at all files and the intent.
 
-        Those of this process know by themselves, and who writes by the note in the
-        lock. The others compare the time of the folder, which an append leaves alone.
+        This process knows by `is_unfinished`, a writer by the note in the lock. Readers
+        of other processes compare the time of the folder, which an append leaves alone.
         """
         self.is_unfinished = True
         with contextlib.suppress(OSError):  # only its owner may set it

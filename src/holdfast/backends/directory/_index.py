@@ -190,10 +190,10 @@ class FileIndex:
         self._log_size.look(db)
 
     def before_close(self, db: apsw.Connection) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def forsake(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def close(self) -> None:
         self.folder.lock.close()

@@ -428,7 +428,7 @@ def _claim(db: apsw.Connection, path: str) -> None:
 
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
-    """Without the extension, pages would be written that look damaged elsewhere."""
+    """Refuse to write without the extension: pages would look damaged elsewhere."""
     if page_checksums() is None and reserved_bytes(db) == CHECKSUM_BYTES:
         raise Unsupported(
             f"{path} has checksums in its pages, and this build of apsw cannot keep"

@@ -144,7 +144,7 @@ def find_wreck(path: str, *, is_cut_short: bool) -> SqliteBackend | None:
 
 
 def _carve(path: str, copy: str) -> bool:
-    """Put the rows of a file into a new one; whether there were checkpoints."""
+    """Put the rows of a file into a new one; true if there were checkpoints."""
     backend = SqliteBackend(copy, durability="normal")
     run(backend.close())  # it has made the tables
     db = connect(copy, read_only=False, busy_timeout=0, vfs=page_checksums())

@@ -65,8 +65,10 @@ Subject: TypeAlias = "Iterable[Write] | Prune | None"
 
 
 class Hooks(Protocol):
-    """In a write they are asked in this order: `errors`, `queue`, `before_write`,
-    `transaction`, and `check_writes` for the writes of each caller of a commit.
+    """The surroundings of a database, which a `SqliteBackend` asks.
+
+    In a write it asks in this order: `errors`, `queue`, `before_write`, `transaction`,
+    and `check_writes` for the writes of each caller of a commit.
     """
 
     @property
@@ -249,7 +251,7 @@ class FileHooks:
         return lent_file(self._file_queue.descriptor, self._lock)
 
     def _make_lasting(self, db: apsw.Connection) -> None:
-        """Have in the file what the log has, before a first change is acknowledged.
+        """Copy the log of a new store into its file before a change is acknowledged.
 
         A new store is in its log alone, and a file without tables could not tell whose
         acknowledged changes the lock file counts.

@@ -75,7 +75,7 @@ class SqliteInspection:
 
     @contextmanager
     def _view(self) -> Generator[None]:
-        """One transaction, unless there is one; a database in memory has no other."""
+        """A transaction, unless one is open or the database is in memory."""
         if not self._private or self._db.in_transaction:
             yield
             return

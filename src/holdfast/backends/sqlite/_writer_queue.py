@@ -181,7 +181,7 @@ class LockFile:
 
 
 def announced(file: int) -> float:
-    """For how many seconds the holder of a lock file still expects to write."""
+    """The seconds that the holder of a lock file still expects to write."""
     notice = b"" if sys.platform == "win32" else os.pread(file, DIGITS, NOTICE)
     left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
     return min(left, LONGEST_NOTICE)
