@@ -1,6 +1,6 @@
 """Recorders: they take the steps of an agent's loop and save them.
 
-What a recorder gets is durable when the method returns. Its strategy decides which
+Each step is durable when the recorder's method returns. Its strategy decides which
 steps become checkpoints of the conversation, with all that is needed to resume there.
 """
 
@@ -182,8 +182,8 @@ class Recorder(_Properties):
     """Records a conversation; ``store.conversations.recorder(id)``.
 
     It continues where the conversation stopped; the first save creates one that does
-    not exist. What a method was given is durable when it returns. An error of a save is
-    raised and loses nothing: what was recorded stays pending and goes with the next
+    not exist. The arguments of a method are durable when it returns. An error of a save
+    is raised and loses nothing: what was recorded stays pending and goes with the next
     save, so do not record it again. Usable from several threads at once, for tools that
     run side by side.
     """
@@ -274,8 +274,8 @@ class Recorder(_Properties):
         """Undo the effects left behind, newest first, by the ``undo`` of their tools.
 
         Each is journaled before and after, so that a repeated call goes on where the
-        last one ended. What another fork still has is not undone. The tools are those
-        that the recorder was opened with.
+        last one ended. Effects that another fork still has are not undone. The tools
+        are those that the recorder was opened with.
         """
         return run(self._steps.compensate())
 
@@ -295,13 +295,14 @@ class Recorder(_Properties):
         """The result of ``function(**arguments)``, which runs once, also after a crash.
 
         Without a function it is the tool of this name that the recorder was opened
-        with. What led to the call is durable first, the call is journaled before it is
-        made and its result after it: the next time, the stored result is returned and
-        nothing is run. An effect that a rewind has left behind is not repeated either:
-        see `holdfast.once`. `Conflict` with the code ``call_interrupted`` means that
-        the call began and its end was never recorded: find out what happened, then pass
-        ``again=True`` or `resolve` it. A call that raised may be made again. One id
-        with another name or other arguments is a `Conflict`.
+        with. The messages before the call are durable first, the call is journaled
+        before it is made and its result after it: the next time, the stored result is
+        returned and nothing is run. An effect that a rewind has left behind is not
+        repeated either: see `holdfast.once`. `Conflict` with the code
+        ``call_interrupted`` means that the call began and its end was never recorded:
+        find out what happened, then pass ``again=True`` or `resolve` it. A call that
+        raised may be made again. One id with another name or other arguments is a
+        `Conflict`.
         """
         return run(self._steps.call(call, function, again=again))
 

@@ -101,7 +101,8 @@ class Branch(Generic[T]):
     def stop_others(self) -> None:
         """End all other branches: this one has found what was looked for.
 
-        Those of the async API are cancelled, the others end at their next `check`.
+        Branches of the async API are cancelled; branches in threads end at their next
+        `check`.
         """
         self._stops.by = self.number
         for number, task in self._stops.tasks.items():

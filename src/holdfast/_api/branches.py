@@ -110,10 +110,11 @@ class ThreadBranches:
     ) -> Merge:
         """Merge what a fork, or a checkpoint of it, has changed since both parted.
 
-        What one side changed is taken; what both changed to different values is a
-        conflict. Mappings are merged by key, lists by element where each has an ``id``;
-        a transcript is never interleaved. Nothing is saved before every conflict is
-        decided: `Conflict` with the code ``merge_conflict`` has those that are not.
+        A value that one side changed is taken; one that both changed to different
+        values is a conflict. Mappings are merged by key, lists by element where each
+        has an ``id``; a transcript is never interleaved. Nothing is saved before every
+        conflict is decided: `Conflict` with the code ``merge_conflict`` has those that
+        are not.
 
         - ``resolve`` maps paths to values, or is a function that gets a `MergeConflict`
           and returns the value, `ABSENT` to have none, or the conflict to leave it.

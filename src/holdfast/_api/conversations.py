@@ -191,7 +191,7 @@ class Conversations:
     ) -> Checkpoint:
         """Set title, summary, context, tags and so on; the messages stay untouched.
 
-        What is given replaces what was there. With ``merge``, the keys of ``context``
+        Given values replace the stored ones. With ``merge``, the keys of ``context``
         and ``metadata`` that are not given stay, and ``None`` removes a key. With
         ``agent`` the conversation is that agent's from now on; checkpoints of the agent
         before it still hold it as it was.

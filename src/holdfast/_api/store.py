@@ -150,7 +150,7 @@ class Store(SyncOnly):
     def using(self, connection: object) -> Store:
         """The same store over your own connection to PostgreSQL.
 
-        What is saved is part of your transaction, like your own writes in it.
+        Its saves are part of your transaction, like your own writes in it.
         """
         return Store(over(self.runner.context, connection))
 
@@ -243,9 +243,9 @@ class Store(SyncOnly):
         """Remove all of an owner, an agent or a thread, so that nothing of it is left.
 
         Not in rows, journals, checkpoints of agents, the search index, logs or unused
-        space of the store. What stays is a digest of each name, by which late writers
-        are refused for good; ``expect=None`` begins a name again. In an encrypted store
-        the keys of the owner are destroyed as well.
+        space of the store. A digest of each name stays, by which late writers are
+        refused for good; ``expect=None`` begins a name again. In an encrypted store the
+        keys of the owner are destroyed as well.
 
         A thread that stays and shares history with it is a `Conflict` (code
         ``in_use``), before anything is removed; ``forks=True`` erases such threads too.
@@ -278,8 +278,8 @@ class Store(SyncOnly):
     def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
         """The state of a checkpoint of any thread.
 
-        That of an agent's checkpoint has the states of the ``agent`` and, by id, of its
-        ``conversations``.
+        The state of an agent's checkpoint has the states of the ``agent`` and, by id,
+        of its ``conversations``.
         """
         state = self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)

@@ -94,9 +94,10 @@ class Stream:
     ) -> int:
         """Remove the oldest events for good; returns how many.
 
-        Those ``before`` the event with a cursor, all but the ``last`` n, or those
-        ``older`` than an age. The cursors of the others stay valid, and none is used
-        again. Their keys are forgotten: the same key can be appended once more.
+        Removed are the events ``before`` the one with a cursor, all but the ``last`` n,
+        or those ``older`` than an age. The cursors of the other events stay valid, and
+        no cursor is used again. The keys of removed events are forgotten: the same key
+        can be appended once more.
         """
         rule = TrimRule(before=before, last=last, older=older)
         return self._runner.run(trim.trim, self.id, rule)

@@ -182,8 +182,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
     def count(self) -> int:
         """The number of checkpoints in `history`, 0 before the first save.
 
-        They are counted without being loaded. What was rewound is not counted, and what
-        a fork inherited is.
+        They are counted without being loaded. Rewound checkpoints are not counted;
+        checkpoints that a fork inherited are.
         """
         return self._runner.run(lineage.count, self.id)
 
@@ -341,8 +341,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
     ) -> dict[str, Any]:
         """The values recorded on the thread, sorted by key.
 
-        Those whose keys begin with ``prefix`` and come after the key ``after``, at most
-        ``limit``. All values with the prefix are read, however few are returned.
+        At most ``limit`` values whose keys begin with ``prefix`` and come after the key
+        ``after``. All values with the prefix are read, however few are returned.
         """
         return self._runner.run(journal.recorded_all, self.id, prefix, after, limit)
 

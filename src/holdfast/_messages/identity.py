@@ -86,7 +86,7 @@ def _looks_generated(value: object) -> bool:
 def canonical(value: object) -> str:
     """The one JSON text of a value: keys sorted, numbers in their shortest form.
 
-    What JSON does not have, such as bytes and dates, stands as Python's own text.
+    A value that JSON does not have, such as bytes or a date, becomes Python's own text.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, object]", value)

@@ -302,7 +302,7 @@ def replaced(
 ) -> dict[bytes, T]:
     """A copy with some values set, and those removed that are ``None``.
 
-    What stays keeps its place: lists in the same order are quicker to compare.
+    The other values keep their places: lists in the same order are quicker to compare.
     """
     found = dict(old)
     for path, value in changes.items():

@@ -88,7 +88,8 @@ def read_all(
 ) -> list[tuple[Source, Reading]]:
     """A reading of each source but LangGraph's, which the adapter reads.
 
-    What one has read, the others leave out, and they do not report it as damaged.
+    Files that one reader has read are left out by the others, and not reported as
+    damaged.
     """
     readings: list[tuple[Source, Reading]] = []
     for source in sources:

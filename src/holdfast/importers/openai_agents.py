@@ -7,8 +7,8 @@
     branch of an AdvancedSQLiteSession -> conversation <session>@<branch>
 
 The tables are known by their columns, because programs may choose their names. The SDK
-keeps times as whole seconds. What an AdvancedSQLiteSession counts is left alone, and
-items of an EncryptedSession stay encrypted.
+keeps times as whole seconds. The counts of an AdvancedSQLiteSession are not imported,
+and items of an EncryptedSession stay encrypted.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ ERASED = (
 class EncryptedInspection(InspectionLayer):
     """The view of `Backend.inspect`, decrypted.
 
-    What cannot be decrypted is reported as damage, like what cannot be read. If the key
-    of an owner was destroyed, that is reported once, and what it was for is left out.
+    A record that cannot be decrypted is reported as damage, like one that cannot be
+    read. A destroyed key of an owner is reported once, and the owner's records are left
+    out.
     """
 
     def __init__(self, inspection: Inspection, records: Records) -> None:

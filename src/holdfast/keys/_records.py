@@ -1,6 +1,6 @@
 """Records as they are stored in an encrypted store, and back.
 
-What stands in each ciphertext, and what it is bound to, is said here and nowhere else:
+The content of each ciphertext, and the facts it is bound to, are listed only here:
 
 | stored as | holds | is bound to |
 |---|---|---|

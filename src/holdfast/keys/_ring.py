@@ -118,9 +118,9 @@ class KeyRing:
     async def destroy(self, owner: str | None) -> bool:
         """Make all contents of an owner unreadable.
 
-        What is saved for the owner afterwards gets another key. A copy of the store
-        that was made before has the key still, unless it was wrapped with a secret:
-        gives whether all of them were.
+        Later saves for the owner get another key. A copy of the store that was made
+        before has the key still, unless it was wrapped with a secret: gives whether all
+        of them were.
         """
         needed_secrets = self.secrets is not None
         async for id_, found in self._generations(owner):

@@ -140,7 +140,7 @@ async def _lanes(
 ) -> tuple[str, ...]:
     """The lanes above a page: what the threads saved next leads into it.
 
-    What a thread saved after it was rewound, further up, is not looked for.
+    Saves of a thread after it was rewound, further up, are not looked for.
     """
     if len(members) > MOST_LANES:
         return ()

@@ -64,7 +64,7 @@ class Workspace(OfThisProcess):
     ``.holdfastignore`` files of its folders. Files larger than ``largest_file`` bytes,
     and all beyond ``most_files`` files or ``most_bytes`` bytes in all, are left out;
     each snapshot lists what it left out and why. A restore that a crash interrupted is
-    finished when the workspace is opened. What it keeps for itself is in `.holdfast`.
+    finished when the workspace is opened. Its own files are in `.holdfast`.
     """
 
     def __init__(

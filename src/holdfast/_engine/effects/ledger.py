@@ -318,9 +318,9 @@ async def find_earlier(
 ) -> Earlier | None:
     """The first effect that a call may take over.
 
-    That is one left behind with the same identity, which the line has not taken over
-    yet; among several first the one with equal arguments. Or it is the very call, made
-    in the thread that this one was forked from.
+    It was left behind, has the same identity, and was not taken over by the line yet;
+    of several the one with equal arguments comes first. Or it is the same call, made in
+    the thread that this one was forked from.
     """
     rows = await _rows_with(context, made, line)
     if not rows:

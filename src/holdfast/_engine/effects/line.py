@@ -36,8 +36,7 @@ class PlacedCall(Protocol):
 class Line:
     """The line that ends at a checkpoint, and the id that is saved next on it.
 
-    What it finds out about an anchor stays true while the line only grows, so it is
-    remembered.
+    Its answers about an anchor stay true while the line only grows, so they are kept.
     """
 
     def __init__(

@@ -137,7 +137,7 @@ def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
 class _Heirs:
     """For each checkpoint that a plan removes, its nearest descendants that stay.
 
-    What has merged a checkpoint descends from it as well.
+    A checkpoint that has merged another one descends from it as well.
     """
 
     def __init__(self, plan: FamilyPlan, merges: Iterable[MergeEntry]) -> None:

@@ -1,7 +1,7 @@
 """Explorations: forks that try alternatives, recorded so that a new process goes on.
 
 The journal of the thread has the plan and at the end all results; the journal of each
-branch has its own. What runs the branches is not here.
+branch has its own. The branches are run by `_api.explore`.
 """
 
 from __future__ import annotations

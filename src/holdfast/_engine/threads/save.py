@@ -194,8 +194,8 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
 class Attempt:
     """A save that is repeated until it is committed or refused.
 
-    What this store saved last is most likely still the head, and the commit checks it.
-    Only a save that may be skipped asks for the head ``certainly``.
+    The last checkpoint that this store saved is most likely still the head, and the
+    commit checks it. Only a save that may be skipped asks for the head ``certainly``.
     """
 
     __slots__ = ("context", "draft", "how", "id", "parent", "thread")

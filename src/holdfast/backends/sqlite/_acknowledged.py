@@ -135,8 +135,8 @@ def check_acknowledged(
 def check_nothing_acknowledged(path: str, file: int, *, accept_loss: bool) -> bool:
     """Like `check_acknowledged`, of a file that is missing, empty or without tables.
 
-    What a store is made of is synced before its first change is acknowledged, so no
-    power cut leaves that behind.
+    The tables of a store are synced before its first change is acknowledged, so no
+    power cut leaves such a file.
     """
     lost = read_acknowledged(file, None).last
     if not lost or accept_loss:

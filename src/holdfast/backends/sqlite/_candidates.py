@@ -4,7 +4,7 @@ There are three ways. The stretches that match are sorted by the last use of the
 threads; or the threads used last are looked up among the stretches that match; or they
 are read, without the index. Measured for a share of all stretches that match: a match
 takes 5 µs to be sorted and 0.25 µs to be looked up among, a thread 1 µs to be looked up
-and 80 µs to be read, and a page takes about 20 matches. What is quickest depends on
+and 80 µs to be read, and a page takes about 20 matches. The quickest way depends on
 share * share * stretches.
 """
 

@@ -381,8 +381,8 @@ def identify(db: apsw.Connection, path: str) -> int:
 def check_whole(db: apsw.Connection, path: str) -> None:
     """Refuse a file that was cut short: SQLite reads zeros behind its end.
 
-    The order matters. What the file does not have may be in the log; where there is no
-    log after counting the pages, the file had all of them before it is measured.
+    The order matters. Pages that the file lacks may be in the log. If there is no log
+    after the pages were counted, the file had all of them when it is measured.
     """
     if path == MEMORY or file_size(path) == 0:
         return

@@ -175,8 +175,8 @@ def _is_filling(db: apsw.Connection) -> bool:
 def merge(db: apsw.Connection, *, begin: bool) -> bool:
     """Merge some of what filling the index has left; true if that was all.
 
-    Each call is a short transaction, so that others can write in between. What a kill
-    interrupts, the next search continues.
+    Each call is a short transaction, so that others can write in between. The next
+    search continues a merge that a kill interrupted.
     """
     with transaction(db):
         before = db.total_changes()
