@@ -24,3 +24,4 @@ from holdfast.backends.directory._lines import (
     encode_line,
 )
 from holdfast.backends.directory._names import file_name
+from holdfast.backends.directory._open import FORMAT

@@ -2,7 +2,13 @@
 
 from holdfast._engine.cache import Cache
 from holdfast._engine.effects.settle import CallEnd, settle
-from holdfast._engine.packing.forms import PACKED_BLOCK, Opener
+from holdfast._engine.packing.forms import (
+    ALONE,
+    BLOCK,
+    PACKED_BLOCK,
+    WITH_DICTIONARY,
+    Opener,
+)
 from holdfast._engine.packing.layer import Packing
 from holdfast._engine.records.transcript_tail import newest
 from holdfast._engine.scopes.inspection import ScopedInspection

@@ -24,7 +24,7 @@ from holdfast._values.manifest import decode_manifest, value_of
 from holdfast._values.merge import ElementId, Merged, Sides, three_way
 from holdfast._values.moment import Ago, Clock, Until
 from holdfast._values.paths import find_at, parse_path
-from holdfast._values.records import PIN, checksum
+from holdfast._values.records import PIN, PLAIN, checksum
 from holdfast._values.reference import (
     Back,
     Labelled,

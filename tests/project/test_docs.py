@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 
 import pytest
 
 import holdfast
-from support.folders import ROOT
+from support.folders import DOCS, ROOT
 from support.handles import BLOCKING, CHANGES
 from support.pages import PAGES, printed, shown
 
@@ -24,6 +25,21 @@ def test_the_readme_fits_its_size_and_names_the_two_commands():
     assert len(README.splitlines()) < 150
     assert "make demo" in README
     assert "make test" in README
+
+
+def test_the_architecture_is_a_map_of_at_most_1500_words():
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1500
+
+
+@pytest.mark.parametrize(
+    "decision", sorted(DOCS.glob("decisions/[0-9]*.md")), ids=lambda page: page.stem
+)
+def test_a_decision_is_short_and_names_its_price(decision):
+    text = decision.read_text()
+
+    headings = re.findall("^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Context", "Decision", "Price"]
+    assert len(text.split()) < 200
 
 
 @pytest.mark.parametrize("name", holdfast.__all__)

@@ -104,6 +104,17 @@ class TestDamagedPages:
                 assert places(copy.search("needle7.")) == [("7", 3)]
 
 
+def test_an_index_from_before_it_had_a_state_leaves_no_page_behind(path):
+    with holdfast.open(path) as store:
+        fill(store)
+        store.search("needle")
+        backend_of(store).database.writer.execute("drop table search_state")
+
+        assert places(store.search("needle7.")) == [("7", 3)]
+        assert places(store.search("needle7.")) == [("7", 3)]
+        assert store.verify().problems == ()
+
+
 def test_what_a_search_could_not_free_is_given_back_by_compacting(path):
     with holdfast.open(path) as store:
         fill(store)
