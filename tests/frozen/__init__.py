@@ -2,6 +2,7 @@
 
     api.txt             every public name: its kind, signature, and a digest of its text
     json/commands.txt   the schemas of all JSON that commands print
+    json/tools.json     what tools take and give, as models read it
     json/viewer.txt     what the routes of the viewer's API take and give
     ../fixtures         stores of every format that was ever written, and their content
 
