@@ -15,6 +15,7 @@ import msgspec
 from asking import TOKEN, Asked, asked
 from everything import FILES, night, open_everything
 from payday import HOSTILE, NOTES, THREAD
+from starlette.applications import Starlette
 
 import frozen
 import holdfast
@@ -154,9 +155,11 @@ def test_every_route_of_the_api_has_a_schema():
     text = (frozen.HERE / FILE).read_text()
     options = ViewerOptions(token=TOKEN, write=True)
 
-    routes = Viewer(holdfast.open_async(":memory:"), options).application().routes
+    application = Viewer(holdfast.open_async(":memory:"), options).application()
 
-    served = {route.path for route in routes if route.path.startswith(PATH)}
+    assert isinstance(application, Starlette)
+    paths = {route.path for route in application.routes}
+    served = {path for path in paths if path.startswith(PATH)}
     served.remove(f"{PATH}export")  # answers with a page
     answers = re.findall("^# (?:GET|POST) (.*) gives$", text, re.MULTILINE)
     assert served == {PATH + name for name in answers}
