@@ -20,6 +20,7 @@ from support.children import Child, Gate, report
 from support.stores import backend_of, opened
 
 SYNC_SECONDS = 0.003
+TRIM_SECONDS = 0.01
 Task = Callable[[Store, int, int], object]
 
 
@@ -161,13 +162,18 @@ def _read_on(
 
 
 def trim(store: Store, rank: int, count: int) -> object:
-    """The first process trims until the others have appended everything."""
+    """The first process trims until the others have appended everything.
+
+    Between two trims it leaves them time: without a pause, whether they get on beside it
+    is decided by the processor.
+    """
     stream = store.stream("log")
     if rank > 0:
         return [stream.append({"n": n}, key=f"{rank}:{n}") for n in range(count)]
     total = (int(sys.argv[3]) - 1) * count
     removed = 0
     while removed < total - 5:
+        time.sleep(TRIM_SECONDS)
         removed += stream.trim(last=5)
     return removed
 
