@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
-from holdfast.backends.sqlite._writer_queue import LockFile
+from inner.sqlite import LockFile
 
 LOCKS = Path("/proc/locks")
 # In seconds: far more than a writer needs to begin to wait, on any machine.

@@ -15,7 +15,7 @@ import stores
 import transcripts
 from forks import forks
 
-from holdfast.cli._group import NAMES
+from inner.cli import NAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))

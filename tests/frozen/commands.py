@@ -13,8 +13,8 @@ from typing import Any
 import stores
 
 import holdfast
-from holdfast._api.plugins import write_key_file
-from holdfast._messages.item_calls import PAUSED_RUN
+from inner.api import write_key_file
+from inner.messages import PAUSED_RUN
 from support.telemetry import Exported
 
 Maker = Callable[[Path], None]

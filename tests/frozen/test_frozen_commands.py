@@ -21,7 +21,7 @@ import frozen
 import holdfast.cli
 from frozen.commands import SERVERS, STORIES
 from frozen.shapes import sections
-from holdfast.cli._group import NAMES, load
+from inner.cli import NAMES, load
 from support.folders import FIXTURES
 
 FILE = "json/commands.txt"

@@ -21,10 +21,7 @@ from starlette.routing import Route
 import frozen
 import holdfast
 from frozen.shapes import sections
-from holdfast.viewer import ViewerOptions
-from holdfast.viewer.app import PATH, Viewer
-from holdfast.viewer.reading import READINGS
-from holdfast.viewer.steering import STEERINGS
+from inner.viewer import PATH, READINGS, STEERINGS, Viewer, ViewerOptions
 
 FILE = "json/viewer.txt"
 # What users chose: values that they saved, and names.
