@@ -18,7 +18,6 @@ from holdfast import (
     Retention,
     Store,
 )
-from holdfast._engine.cache import Cache
 from holdfast.testing import raises
 from holdfast.testing.trials.scenario import (
     AGENT_OPERATIONS,
@@ -27,6 +26,7 @@ from holdfast.testing.trials.scenario import (
     copy_folder,
     problems_of,
 )
+from inner.engine import Cache
 from support.effort import THOROUGH
 from support.samples import LONG
 from support.stores import backend_of

@@ -10,8 +10,8 @@ import pytest
 
 import holdfast
 from holdfast import Agent, Message, ToolCall
-from holdfast.keys._ciphers import NONCE, ContentCipher, ContentKey, nonce_of
 from holdfast.testing.trials.children import Child
+from inner.keys import NONCE, ContentCipher, ContentKey, nonce_of
 from support.effort import THOROUGH
 
 KEY = bytes(range(32))

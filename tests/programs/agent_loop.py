@@ -19,13 +19,12 @@ from functools import partial
 from typing import Any
 
 from holdfast import Conflict
-from holdfast._messages.dialects import INTERRUPTED
-from holdfast.messages import stored
 from holdfast.recorder import Recorder
 from holdfast.strategy import after_reply, after_tool_batch, after_tool_call, never
 from holdfast.testing.faults import Fault, kill
 from holdfast.testing.trials.children import Child
 from holdfast.testing.trials.scenario import lazy_disk
+from inner.messages import INTERRUPTED, stored
 from support.recorders import asking
 from support.report import report
 from support.transcripts import problems

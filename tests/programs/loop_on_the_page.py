@@ -30,11 +30,11 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
 import holdfast
-from holdfast._api.open import Opening
-from holdfast._messages.dialects import INTERRUPTED
 from holdfast.testing.faults import Call, Fault, FaultyDisk, kill
 from holdfast.testing.trials.children import Child
 from holdfast.testing.trials.scenario import address, lazy_disk
+from inner.api import Opening
+from inner.messages import INTERRUPTED
 from support.folders import DOCS
 from support.report import report
 from support.transcripts import problems

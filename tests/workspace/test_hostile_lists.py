@@ -8,8 +8,6 @@ import os
 import pytest
 
 import holdfast
-from holdfast._values.file_listing import MAGIC, About, Below, Level
-from holdfast._values.stored_file import StoredFile
 from holdfast.cli import main
 from holdfast.testing.trials.hostile_files import (
     FILE,
@@ -19,6 +17,7 @@ from holdfast.testing.trials.hostile_files import (
     forged,
 )
 from holdfast.workspace import FileEntry, Tree, Workspace
+from inner.values import MAGIC, About, Below, Level, StoredFile
 from support.workspaces import files_of, write
 
 HOSTILE = {

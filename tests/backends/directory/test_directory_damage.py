@@ -13,16 +13,7 @@ from xxhash import xxh3_64_hexdigest
 
 import holdfast
 from holdfast import Corrupt, HoldfastError, NotFound, Retention
-from holdfast._port import run
-from holdfast.backends.directory._file_scan import Position, scan_file
-from holdfast.backends.directory._lines import (
-    FIRST,
-    EntryPart,
-    LineContent,
-    LineEncoder,
-    MarkPart,
-    MovePart,
-)
+from holdfast.backends import run
 from holdfast.testing.faults import Fault, FaultyDisk, Platter, io_error, kill
 from holdfast.testing.trials.children import Child
 from holdfast.testing.trials.damage import ReadOutcome, build_more, truth_of
@@ -35,6 +26,16 @@ from holdfast.testing.trials.scenario import (
     dump,
     goes_on,
     problems_of,
+)
+from inner.directory import (
+    FIRST,
+    EntryPart,
+    LineContent,
+    LineEncoder,
+    MarkPart,
+    MovePart,
+    Position,
+    scan_file,
 )
 from support.damage import DAMAGES, missing_from
 from support.effort import FLIPS, seed_of

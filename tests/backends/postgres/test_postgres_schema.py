@@ -23,14 +23,13 @@ from holdfast import (
     Unstorable,
     Unsupported,
 )
-from holdfast.backends.postgres._migrations import FORMAT
-from holdfast.backends.postgres._roles import VIEWS
 from holdfast.testing import raises
 from holdfast.testing.conformance.deletion import DeletionTests
 from holdfast.testing.conformance.forks import ForkTests
 from holdfast.testing.conformance.journal import JournalTests
 from holdfast.testing.conformance.prune import PruneTests
 from holdfast.testing.conformance.save import SaveTests
+from inner.postgres import FORMAT, VIEWS
 from support import databases, servers
 from support.programs import run_program
 

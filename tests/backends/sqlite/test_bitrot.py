@@ -10,10 +10,10 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
 from holdfast.testing.trials.damage import ReadOutcome, build_more, truth_of
 from holdfast.testing.trials.scenario import FILE_PLACE, Source
+from inner.sqlite import page_checksums
 from support.damage import DAMAGES, missing_from
 from support.effort import FLIPS, seed_of
 

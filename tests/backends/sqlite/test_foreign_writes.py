@@ -14,12 +14,11 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite import PAGE, page_checksums
-from holdfast.backends.sqlite._page_repair import PageFile
-from holdfast.cli._run import run as cli
+from holdfast.cli import main as cli
 from holdfast.testing import raises
 from holdfast.testing.trials.damage import ReadOutcome, truth_of
 from holdfast.testing.trials.scenario import FILE_PLACE
+from inner.sqlite import PAGE, PageFile, page_checksums
 from support.damage import DAMAGES
 from support.effort import FLIPS, seed_of
 from support.stores import backend_of
