@@ -24,7 +24,6 @@ from holdfast._port import (
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.postgres import _migrations, _outcome, _search, _write
 from holdfast.backends.postgres._adopt import admit, adopt
-from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._commit import Commits
 from holdfast.backends.postgres._connections import (
     Borrowed,
@@ -203,7 +202,7 @@ class PostgresBackend:
             raise Unsupported("a transaction cannot be compacted in; use the store")
 
         async def shrink(db: Statements) -> None:
-            refused = await db.rows("refused_vacuum", tables=texts(TABLES))
+            refused = await db.rows("refused_vacuum", tables=[*TABLES])
             if refused:
                 names = ", ".join(name for (name,) in refused)
                 raise Unsupported(

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from holdfast._port import Write
-from holdfast.backends.postgres._arrays import int8s, texts
 from holdfast.backends.postgres._statements import Statements
 
 
@@ -25,9 +24,9 @@ async def hold_threads(
             whole.add(place[0])
     await db.rows(
         "hold",
-        names=texts(list({write.thread for write in writes})),
-        whole=int8s(list(whole)),
-        thinned=int8s(list(set(thinned))),
+        names=list({write.thread for write in writes}),
+        whole=list(whole),
+        thinned=list(set(thinned)),
     )
 
 

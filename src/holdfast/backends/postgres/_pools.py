@@ -20,7 +20,6 @@ from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTi
 
 from holdfast.backends.postgres._connections import connect_options
 from holdfast.backends.postgres._errors import ORDERLY, Lost, NoneFree, Unreached
-from holdfast.backends.postgres._execution import Execution
 from holdfast.backends.postgres._listener import (
     BlockingListener,
     Listener,
@@ -44,6 +43,11 @@ from holdfast.backends.postgres._timeout import (
 from holdfast.errors import Closed, HoldfastError
 
 T = TypeVar("T")
+
+# A statement is prepared after so many runs: preparing it earlier costs a round trip.
+PREPARED_AFTER = 2
+# So many prepared statements are kept; then the one used longest ago is forgotten.
+MOST_PREPARED = 200
 
 # How long a caller waits for a free connection before the wait is looked at again, and
 # how long while the server cannot be reached. The pool gives up connecting after the
@@ -188,7 +192,7 @@ class BlockingConnections:
             raise
         self._wait.failure = None
         register_types(made)
-        made.execution = Execution(made, self._settings.pooler)
+        made.prepare_threshold, made.prepared_max = PREPARED_AFTER, MOST_PREPARED
         made.set_timeout(self._settings.timeout)
         made.is_alive, made.kept_until = self._is_alive, time.monotonic() + KEPT
         if not self._settings.pooler.in_use:
@@ -239,7 +243,7 @@ class BlockingConnections:
         return session
 
     def _session(self, connection: TimedConnection) -> BlockingSession:
-        return BlockingSession(connection, self._settings.pooler, connection.execution)
+        return BlockingSession(connection, self._settings.pooler)
 
     def _return_free(self) -> None:
         """Return to the pool what is not lent any more."""
@@ -455,7 +459,8 @@ class NativeConnections:
         self._wait.failure = None
         register_types(made)
         pooler = self._settings.pooler
-        made.session = NativeSession(made, pooler, Execution(made, pooler))
+        made.prepare_threshold, made.prepared_max = PREPARED_AFTER, MOST_PREPARED
+        made.session = NativeSession(made, pooler)
         made.set_timeout(self._settings.timeout)
         made.is_alive = self._is_alive
         if not pooler.in_use:

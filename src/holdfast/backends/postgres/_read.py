@@ -31,14 +31,13 @@ from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
-from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._rows import CODEC, in_order, piece_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
 
-READS = Reads(CODEC, int8s)
+READS = Reads(CODEC, list)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
 # Of the statement ``state``, those of the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
@@ -106,8 +105,8 @@ async def read_segments(
     found = await db.rows(
         "segments",
         family=family,
-        firsts=int8s([run.first for run in runs]),
-        lasts=int8s([run.last for run in runs]),
+        firsts=[run.first for run in runs],
+        lasts=[run.last for run in runs],
     )
     return _complete(family, runs, to_segments(found, family))
 

@@ -28,7 +28,6 @@ from holdfast.backends._sql.stale import (
     to_gone,
     to_stale,
 )
-from holdfast.backends.postgres._arrays import Int8s, int8s, texts
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
@@ -126,7 +125,7 @@ async def _stale(
 
 
 async def _stretches(db: Statements, numbers: Sequence[int]) -> Stretches:
-    return by_thread(await db.rows("stretches", threads=int8s(numbers)))
+    return by_thread(await db.rows("stretches", threads=[*numbers]))
 
 
 async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] | None:
@@ -149,7 +148,7 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
 
 async def _frequency(db: Statements, patterns: Sequence[str]) -> tuple[float, float]:
     """The share of stretches that match, and what decides about the way."""
-    about = {"patterns": texts(patterns), "sample": SAMPLE}
+    about = {"patterns": patterns, "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
     share = matches / max(of, 1)
     return share, share * share * threads
@@ -163,7 +162,7 @@ async def _looked_up(
     reach = ceil(ENOUGH / share)
     about = {"form": query.form, "after": values["after"], "reach": reach}
     [(down_to, count, position)] = await db.rows("reach", **about)
-    about = {"patterns": texts(patterns), "down_to": down_to, "position": position}
+    about = {"patterns": patterns, "down_to": down_to, "position": position}
     found = await db.rows("looked_up", **about, **values)
     return _page(query, found, down_to if count == reach else None)
 
@@ -200,7 +199,7 @@ def _asked(patterns: Sequence[str]) -> dict[str, Any]:
     """The first patterns, for which the index is asked, and those that remain."""
     asked = [*patterns, None, None, None][:ASKED]
     numbered = {f"pattern_{n}": pattern for n, pattern in enumerate(asked)}
-    return {**numbered, "remaining": texts(patterns[ASKED:])}
+    return {**numbered, "remaining": patterns[ASKED:]}
 
 
 def _escaped(text: str) -> str:
@@ -264,7 +263,7 @@ async def write(db: Statements, batch: IndexBatch) -> None:
 
 
 async def _write_threads(db: Statements, updates: Sequence[Indexing]) -> None:
-    numbers = int8s([update.number for update in updates])
+    numbers = [update.number for update in updates]
     families: dict[int, int] = dict(await db.rows("families_of", threads=numbers))
     known = await _known(db, numbers)
     changed: dict[int, Indexed] = {}
@@ -290,7 +289,7 @@ async def _write_threads(db: Statements, updates: Sequence[Indexing]) -> None:
     await _insert(db, families, stretches)
 
 
-async def _known(db: Statements, numbers: Int8s) -> dict[int, Indexed]:
+async def _known(db: Statements, numbers: list[int]) -> dict[int, Indexed]:
     found = await db.rows("indexed", threads=numbers)
     stretches = await _stretches(db, [thread for thread, _, _ in found])
     return {n: Indexed(was, form, stretches.get(n, ())) for n, was, form in found}
@@ -302,10 +301,10 @@ async def _mark(
     if changed:
         await db.rows(
             "mark_threads",
-            families=int8s([families[thread] for thread in changed]),
-            threads=int8s([*changed]),
-            changed=int8s([indexed.changed for indexed in changed.values()]),
-            forms=int8s([indexed.form for indexed in changed.values()]),
+            families=[families[thread] for thread in changed],
+            threads=[*changed],
+            changed=[indexed.changed for indexed in changed.values()],
+            forms=[indexed.form for indexed in changed.values()],
         )
 
 
@@ -317,13 +316,13 @@ async def _insert(
     if stretches:
         await db.rows(
             "insert_stretches",
-            families=int8s([families[thread] for thread, _, _ in stretches]),
-            threads=int8s([thread for thread, _, _ in stretches]),
-            firsts=int8s([stretch.first for _, stretch, _ in stretches]),
-            lasts=int8s([stretch.last for _, stretch, _ in stretches]),
-            sizes=int8s([stretch.size for _, stretch, _ in stretches]),
-            hashes=int8s([stretch.hash for _, stretch, _ in stretches]),
-            texts=texts([text for _, _, text in stretches]),
+            families=[families[thread] for thread, _, _ in stretches],
+            threads=[thread for thread, _, _ in stretches],
+            firsts=[stretch.first for _, stretch, _ in stretches],
+            lasts=[stretch.last for _, stretch, _ in stretches],
+            sizes=[stretch.size for _, stretch, _ in stretches],
+            hashes=[stretch.hash for _, stretch, _ in stretches],
+            texts=[text for _, _, text in stretches],
         )
 
 

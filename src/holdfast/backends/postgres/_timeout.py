@@ -16,7 +16,6 @@ from holdfast.backends.postgres._errors import WAIT_TIMEOUT
 from holdfast.backends.postgres._session import NativeSession
 
 if TYPE_CHECKING:
-    from holdfast.backends.postgres._execution import Execution
     from holdfast.backends.postgres._pools import Lease
 
 T = TypeVar("T")
@@ -70,7 +69,6 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
     """As `Connection`, but a statement waits no longer than the call may take."""
 
     is_alive: Callable[[], bool]
-    execution: Execution
     # Of the session that has the connection now, if it is from the pool.
     lease: Lease | None = None
     # When the pool may want to replace the connection.

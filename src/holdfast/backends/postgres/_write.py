@@ -14,7 +14,6 @@ from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
 from holdfast.backends._sql.conflicts import removed, stale_plan, taken_entry
 from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
-from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._conflicts import conflict, taken
 from holdfast.backends.postgres._locks import (
     families_read,
@@ -103,10 +102,10 @@ async def _save(db: Statements, write: Write, durable: Durable) -> Receipt:
 
 async def _append(db: Statements, write: Write, durable: Durable) -> Receipt:
     """A plain save of one segment."""
-    [[made]] = await db.rows_of("append", [durable, *_rows.append_values(write)])
-    if made is None:
+    found = await db.row("append", durable=durable, **_rows.append_values(write))
+    if found is None or found[0] is None:
         raise await conflict(db, write)
-    return Receipt(*made)
+    return Receipt(*found[0])
 
 
 async def save_each(
@@ -151,7 +150,7 @@ def _entry_values(write: Write) -> dict[str, Any]:
     return {
         "family_wide": write.family_wide,
         "replaces": write.replace_entries,
-        "forgotten": texts(write.forget),
+        "forgotten": [*write.forget],
         **_rows.entry_values(write.entries),
     }
 
