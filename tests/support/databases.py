@@ -118,5 +118,5 @@ class Original:
 
 def only_connection(connections):
     """The connection of a pool of one: idle in the pool, or kept beside it."""
-    [found] = connections._pool._pool or [connections._kept.connection]
+    [found] = connections._pool._pool
     return found

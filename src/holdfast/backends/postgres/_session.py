@@ -13,11 +13,10 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor
 from psycopg.abc import AdaptContext
-from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._errors import translate, translated
@@ -52,6 +51,9 @@ class Session(Protocol):
 class BlockingSession:
     """A psycopg connection whose coroutines never suspend."""
 
+    # The pool that the connection goes back to, if it is from one.
+    lender: ConnectionPool[Any] | None = None
+
     def __init__(
         self,
         connection: Connection[Any],
@@ -68,7 +70,7 @@ class BlockingSession:
             cursor.execute(
                 statement, values or None, prepare=_prepare(self._pooler), binary=True
             )
-            return cursor.fetchall() if _has_rows(cursor.pgresult) else []
+            return [] if cursor.rownumber is None else cursor.fetchall()
         except psycopg.Error as error:
             translate(error, self.connection, self._pooler)
             raise
@@ -109,7 +111,7 @@ class NativeSession:
             await cursor.execute(
                 statement, values or None, prepare=_prepare(self._pooler), binary=True
             )
-            return await cursor.fetchall() if _has_rows(cursor.pgresult) else []
+            return [] if cursor.rownumber is None else await cursor.fetchall()
         except psycopg.Error as error:
             translate(error, self.connection, self._pooler)
             raise
@@ -132,16 +134,13 @@ class NativeSession:
         await self.connection.close()
 
 
-def _has_rows(result: PGresult | None) -> bool:
-    return result is not None and result.status == ExecStatus.TUPLES_OK
-
-
 def _prepare(pooler: Pooler | None) -> bool | None:
+    """Prepare nothing behind a pooler, and what is used often otherwise."""
     return False if pooler is not None and pooler.in_use else None
 
 
 def register_types(context: AdaptContext) -> None:
-    """Let a connection or cursor send all integers as one type.
+    """Let a connection or cursor send lists as binary arrays, integers as one type.
 
     Otherwise a statement would be prepared again for every size of its integers.
     """

@@ -6,17 +6,13 @@ import contextlib
 import enum
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, Connection, errors
 from psycopg.abc import PQGen
 
 from holdfast.backends.postgres._errors import WAIT_TIMEOUT
-from holdfast.backends.postgres._session import NativeSession
-
-if TYPE_CHECKING:
-    from holdfast.backends.postgres._pools import Lease
 
 T = TypeVar("T")
 
@@ -69,10 +65,6 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
     """As `Connection`, but a statement waits no longer than the call may take."""
 
     is_alive: Callable[[], bool]
-    # Of the session that has the connection now, if it is from the pool.
-    lease: Lease | None = None
-    # When the pool may want to replace the connection.
-    kept_until: float
 
     def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None
@@ -99,7 +91,6 @@ class TimedAsyncConnection(AsyncConnection[tuple[Any, ...]], _Timed):
     """As `TimedConnection`, awaited."""
 
     is_alive: Callable[[], Awaitable[bool]]
-    session: NativeSession
 
     async def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None
