@@ -19,7 +19,7 @@ import pytest
 import holdfast
 from holdfast import Conflict
 from holdfast.backends.postgres._pools import EndingPool
-from holdfast.backends.postgres._settings import Settings
+from holdfast.backends.postgres._server import Settings
 from holdfast.testing import raises
 from support import databases, servers
 from support.effort import seed_of

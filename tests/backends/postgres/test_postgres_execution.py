@@ -7,8 +7,8 @@ from psycopg.types.numeric import Int2
 
 import holdfast
 from holdfast.backends.postgres._pools import MOST_PREPARED, BlockingConnections
+from holdfast.backends.postgres._server import Pooler, Settings
 from holdfast.backends.postgres._session import BlockingSession
-from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.testing._bridge import finished
 from support import databases, servers
 

@@ -33,8 +33,8 @@ from holdfast.backends.postgres._connections import (
     use,
 )
 from holdfast.backends.postgres._errors import NOT_ALLOWED
-from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
+from holdfast.backends.postgres._listener import follow
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
 from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
@@ -46,9 +46,14 @@ from holdfast.backends.postgres._read import (
     reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
-from holdfast.backends.postgres._server import check_path, read_only, refusal
+from holdfast.backends.postgres._server import (
+    Pooler,
+    Settings,
+    check_path,
+    read_only,
+    refusal,
+)
 from holdfast.backends.postgres._session import Session
-from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.backends.postgres._statements import (
     Statements,
     checked_schema,

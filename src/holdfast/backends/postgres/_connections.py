@@ -12,13 +12,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._listener import BlockingPoller, Listener, NativePoller
-from holdfast.backends.postgres._server import PATH, check_path
+from holdfast.backends.postgres._server import PATH, Settings, check_path
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
     Session,
 )
-from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._timeout import Limit
 from holdfast.errors import Unstorable, Unsupported
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import logging
 import os
 import threading
 import time
@@ -22,15 +23,13 @@ from holdfast.backends.postgres._listener import (
     Listener,
     NativeListener,
 )
-from holdfast.backends.postgres._log_filter import POOL, install_filter
-from holdfast.backends.postgres._server import FIX_PATH
+from holdfast.backends.postgres._server import FIX_PATH, Settings
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
     Session,
     register_types,
 )
-from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._timeout import (
     SHORTEST,
     Limit,
@@ -52,6 +51,40 @@ MOST_PREPARED = 200
 WAIT, SHORT_WAIT = 1.0, 0.25
 # Threads, or tasks, that make connections.
 WORKERS = 3
+# The name of our pools in what psycopg logs, and the classes of our connections.
+POOL = "holdfast"
+OURS = (TimedConnection, TimedAsyncConnection)
+
+
+class DebugFilter(logging.Filter):
+    """Lowers psycopg's warnings about our pools to DEBUG: callers get errors instead.
+
+    Warnings about the program's own pools and connections are left as they are.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING and self._is_ours(record.args):
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+            return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
+        return True
+
+    def _is_ours(self, arguments: object) -> bool:
+        if not isinstance(arguments, tuple):
+            return False
+        named = cast("tuple[object, ...]", arguments)
+        return any(
+            argument == POOL
+            or isinstance(getattr(argument, "connection", argument), OURS)
+            for argument in named
+        )
+
+
+def install_filter() -> None:
+    """Add the filter to psycopg's loggers, once."""
+    for name in ("psycopg", "psycopg.pool"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(found, DebugFilter) for found in logger.filters):
+            logger.addFilter(DebugFilter())
 
 
 class PoolWait:

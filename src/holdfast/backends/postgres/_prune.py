@@ -14,11 +14,16 @@ from holdfast._values.graves import SALT_NAME, SALT_SIZE
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.postgres import _search
-from holdfast.backends.postgres._locks import hold_threads, in_order_of_names
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._rows import segment_values
 from holdfast.backends.postgres._statements import Statements
-from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
+from holdfast.backends.postgres._write import (
+    Durable,
+    PostgresWrite,
+    hold_threads,
+    in_order_of_names,
+    rewrite,
+)
 
 LAST_NUMBER = 0xFFFF_FFFF
 

@@ -20,7 +20,7 @@ from psycopg_pool import ConnectionPool
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._errors import translate, translated
-from holdfast.backends.postgres._settings import Pooler
+from holdfast.backends.postgres._server import Pooler
 
 
 class Session(Protocol):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -11,18 +12,14 @@ from psycopg import errors
 
 from holdfast._port import Receipt, Write
 from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
-from holdfast.backends._sql.conflicts import removed, stale_plan, taken_entry
+from holdfast.backends._sql.conflicts import refusal, removed, stale_plan, taken_entry
 from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
-from holdfast.backends.postgres._conflicts import conflict, taken
-from holdfast.backends.postgres._locks import (
-    families_read,
-    hold_threads,
-    in_order_of_names,
-)
+from holdfast.backends.postgres._errors import taken
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
+from holdfast.errors import Conflict
 
 # How durable a transaction is, and the format that this version writes: `enter` in
 # ``functions.sql`` refuses another one than that of the schema.
@@ -414,3 +411,60 @@ async def rewrite(
         c = replace(c, parent=parent.id if parent else None)
         above = parent.seq if parent else None
     await db.rows("update_checkpoint", **_rows.checkpoint_values(c, above) | place)
+
+
+async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Conflict:
+    """The error for a write that cannot be made, after a look at what is there."""
+    draft = write.checkpoint
+    found = await db.row("obstacle", name=write.thread, id=draft.id if draft else None)
+    id_taken, *columns = found or (False,)
+    thread = CODEC.thread(tuple(columns)) if columns else None
+    return refusal(write, thread, id_taken=id_taken, code=code)
+
+
+# --- the order of locks ---------------------------------------------------------------
+
+# A transaction of several changes locks first the rows of all threads it is about, by
+# family and number, in one statement; then names, in the order of the alphabet. Two
+# transactions that keep to it never wait for each other in a circle.
+
+
+async def hold_threads(
+    db: Statements, writes: Sequence[Write], thinned: Iterable[int] = ()
+) -> None:
+    """Lock all threads of a transaction that writes, and thins some families."""
+    whole = {family for write in writes for family in families_read(write)}
+    for write in writes:
+        if write.family_wide and (place := await db.row("place", name=write.thread)):
+            whole.add(place[0])
+    await db.rows(
+        "hold",
+        names=list({write.thread for write in writes}),
+        whole=list(whole),
+        thinned=list(set(thinned)),
+    )
+
+
+def families_read(write: Write) -> Iterator[int]:
+    """The families with a checkpoint that must not be removed before a write ends."""
+    if write.turn is not None:
+        yield write.turn.target.family
+    if write.start is not None and write.start.head is not None:
+        yield write.start.head.family
+    for mark in write.marks:
+        yield mark.checkpoint.family
+
+
+def in_order_of_names(writes: Sequence[Write]) -> list[int]:
+    """The places of writes as they are made: neighbours that begin threads, by name.
+
+    The others stay where they are, since one may be about a thread begun before it.
+    """
+
+    def begins(place: int) -> bool:
+        return writes[place].start is not None
+
+    found: list[int] = []
+    for is_beginning, places in groupby(range(len(writes)), begins):
+        found += sorted(places, key=lambda p: writes[p].thread if is_beginning else "")
+    return found
