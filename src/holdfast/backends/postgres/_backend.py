@@ -148,10 +148,14 @@ class PostgresBackend:
 
     async def prune(self, plan: Prune) -> Pruned:
         self._check_writable()
+
+        async def count(db: Statements) -> Pruned:
+            counts = DryRun(db, plan)
+            await counts.carry_out()
+            return counts.pruned
+
         if plan.dry_run:
-            return await self._sessions.use(
-                lambda db: self._count(db, plan), Limit.STATEMENT
-            )
+            return await self._sessions.use(count, Limit.STATEMENT)
         done: list[PostgresPrune] = []
 
         async def carry_out(db: Statements) -> Pruned:
@@ -168,11 +172,6 @@ class PostgresBackend:
             return None
 
         return await self._sessions.use(_outcome.Once(carry_out, find), Limit.STATEMENT)
-
-    async def _count(self, db: Statements, plan: Prune) -> Pruned:
-        counts = DryRun(db, plan)
-        await counts.carry_out()
-        return counts.pruned
 
     async def adopt(self, adoption: Adoption) -> None:
         self._check_writable()
@@ -262,7 +261,9 @@ class PostgresBackend:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        if isinstance(query, Outdated) and not self._can_index():
+        # In a caller's transaction, other searches would wait until it ends.
+        cannot_index = self._settings.read_only or self._is_borrowed
+        if cannot_index and isinstance(query, Outdated):
             return Page(())
         limit = Limit.ANSWER if reads_all(query) else Limit.CALL
         return await self._sessions.use(lambda db: read_page(db, query), limit)
@@ -295,10 +296,6 @@ class PostgresBackend:
         is_whole = await self._sessions.use(catch_up, Limit.STATEMENT)
         if batch.is_last and not is_whole:
             await self._sessions.use(complete, Limit.ANSWER)
-
-    def _can_index(self) -> bool:
-        # In the caller's transaction, other searches would wait until it ends.
-        return not (self._settings.read_only or self._is_borrowed)
 
     async def mend(self) -> bool:
         return False

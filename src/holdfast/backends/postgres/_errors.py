@@ -124,19 +124,14 @@ def _own_translation(
         return Busy(NO_ANSWER, code="no_answer")
     if isinstance(error, errors.ReadOnlySqlTransaction):
         return OnlyReads(_text(error))
-    if gone or _is_unanswered(error) or isinstance(error, TURNED_AWAY):
+    # Errors of the server have a code. libpq keeps a connection whose socket has failed
+    # in a way that it does not know.
+    is_unanswered = isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    if gone or is_unanswered or isinstance(error, TURNED_AWAY):
         return Lost(_text(error))
     if "cached plan" in str(error):
         return Lost(_text(error))
     return _translation(error)
-
-
-def _is_unanswered(error: psycopg.Error) -> bool:
-    """Whether the error is not the server's, which always has a code.
-
-    libpq keeps a connection whose socket has failed in a way that it does not know.
-    """
-    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 
 
 def _translation(error: psycopg.Error) -> HoldfastError:

@@ -144,5 +144,5 @@ class PostgresInspection:
 
 
 def _end(rows: list[Row], place: Callable[[Row], Place]) -> Place | None:
-    """Where the next portion begins, ``None`` if these rows are the last."""
+    """The place at which the next portion begins, ``None`` after the last rows."""
     return place(rows[-1]) if len(rows) == CHUNK else None

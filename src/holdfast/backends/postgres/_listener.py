@@ -34,7 +34,7 @@ class Listener(Protocol):
     def count(self) -> int: ...
 
     async def listen(self) -> bool:
-        """Begin to listen, if possible; whether this call began it."""
+        """Begin to listen, if possible; true if this call began it."""
         ...
 
     async def wait(self, timeout: float, since: int) -> None:
@@ -131,17 +131,14 @@ class BlockingListener:
             with contextlib.closing(found):
                 self.count += next(found, None) is not None
         except psycopg.Error:
-            self._forget(connection)
+            connection.close()
+            with self._changed:
+                if self._connection is connection:
+                    self._connection = None
         finally:
             with self._changed:
                 self._has_leader = False
                 self._changed.notify_all()
-
-    def _forget(self, connection: Connection[Any]) -> None:
-        connection.close()
-        with self._changed:
-            if self._connection is connection:
-                self._connection = None
 
     async def close(self) -> None:
         with self._changed:

@@ -88,9 +88,9 @@ def install_filter() -> None:
 
 
 class PoolWait:
-    """How long to wait for a free connection, and the error if there was none.
+    """The time to wait for a free connection, and the error if there was none.
 
-    Both pools make and lend their connections by it.
+    Both pools use it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -99,12 +99,12 @@ class PoolWait:
         self.failure: psycopg.Error | None = None
 
     def seconds(self, deadline: float) -> float:
-        """How long to wait this time."""
+        """The time to wait in this attempt."""
         longest = WAIT if self.failure is None else SHORT_WAIT
         return max(SHORTEST, min(longest, deadline - time.monotonic()))
 
     def timeout_error(self, made: int) -> Lost:
-        """Why there was no connection; ``made`` is how many the pool has."""
+        """The error if there was no connection in a pool that has ``made`` some."""
         if self.failure is not None:
             return Unreached(str(self.failure).strip())
         if made >= self._settings.largest:
@@ -123,7 +123,7 @@ def _pool_options(settings: Settings) -> dict[str, Any]:
 
 
 def _time_to_close(settings: Settings) -> float:
-    """How long to wait for each worker of a pool, which may be connecting."""
+    """The time to wait for each worker of a pool, which may be connecting."""
     return min(WAIT, settings.timeout) / WORKERS
 
 
@@ -172,8 +172,8 @@ class BlockingConnections:
                 maker = cast("type[TimedConnection]", self)
                 # It may grow when it has lent its first connection: otherwise it would
                 # make a second while its first caller waits, and lend both in turn.
-                size = {"min_size": min(1, self._settings.smallest), "max_size": 1}
-                options = _pool_options(self._settings) | size
+                options = _pool_options(self._settings)
+                options |= {"min_size": min(1, self._settings.smallest), "max_size": 1}
                 self._pool = ConnectionPool(
                     connection_class=maker, open=True, **options
                 )
@@ -198,7 +198,7 @@ class BlockingConnections:
         return made
 
     def _is_alive(self) -> bool:
-        """Whether the server accepts another connection: then it is only busy."""
+        """True if the server accepts another connection: then it is only busy."""
         try:
             with Connection.connect(**connect_options(self._settings)):
                 return True
@@ -355,10 +355,10 @@ class PoolConnector:
 
 
 class SchedulerEvent(asyncio.Event):
-    """What the scheduler of a pool waits for."""
+    """The event that the scheduler of a pool waits for."""
 
     async def wait_timeout(self, timeout: float) -> bool:
-        """Whether the event came within so many seconds."""
+        """True if the event came within so many seconds."""
         try:
             async with asyncio.timeout(timeout):
                 return await self.wait()

@@ -47,7 +47,7 @@ class PruneCounts:
 
     @property
     def pruned(self) -> Pruned:
-        """What was counted so far."""
+        """The counts so far."""
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
 
     async def _check(self, plan: FamilyPlan, dropped: Iterable[int] = ()) -> None:

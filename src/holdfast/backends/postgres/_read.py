@@ -44,7 +44,7 @@ THREAD_COLUMNS = len(COLUMNS["thread_full"])
 
 
 async def run(db: Statements, statement: Statement[T]) -> T:
-    """What the rows of a statement become."""
+    """The rows of a statement as records."""
     return statement.convert(await db.rows(statement.name, **statement.values))
 
 
@@ -121,7 +121,7 @@ def _complete(
 
 
 def reads_all(query: Query[Any]) -> bool:
-    """Whether an answer may need all rows of a table, and so any amount of time."""
+    """True if an answer may need all rows of a table, and so any amount of time."""
     if isinstance(query, Threads):
         return query.family is None and (bool(query.metadata) or query.limit is None)
     whole = Kinds | Outdated | OutdatedCount | SavedIn | Scattered | Totals | Weights

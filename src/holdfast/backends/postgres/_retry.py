@@ -40,7 +40,7 @@ class Attempts(msgspec.Struct):
     count: int = 0
 
     def pause_after(self, error: Exception) -> float:
-        """How long to wait before the next attempt; raises if the time is over."""
+        """The time to wait before the next attempt; raises if the time is over."""
         is_cut_short = isinstance(error, Lost) and not isinstance(error, Unreached)
         if is_cut_short and self.limit is not Limit.CALL and not self.count:
             # The first attempt was not limited as a whole; the retries are.
@@ -77,7 +77,7 @@ class RetryingSessions:
         until = deadline or time.monotonic() + settings.timeout
         attempts = Attempts(settings, limit, until)
         while True:
-            # Without `retry`, whose functions and coroutines a save would wait for.
+            # Not with `retry`: its functions and coroutines would slow down a save.
             try:
                 session = await connections.take(limit, attempts.deadline)
                 try:
@@ -125,9 +125,10 @@ class RetryingSessions:
         await self._connections.pause(attempts.pause_after(error))
 
     async def _check_standby(self, attempts: Attempts) -> None:
-        """Raise if nobody can write here, or this is still a standby at the end.
+        """Raise if no session can write here, or this is still a standby at the end.
 
-        A primary that became one is replaced: the next connection may lead to the new.
+        A primary that became a standby is replaced: the next connection may lead to
+        the new primary.
         """
 
         async def look(session: Session) -> Row:

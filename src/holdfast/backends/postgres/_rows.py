@@ -41,7 +41,7 @@ _NO_BEGINNING: dict[str, Any] = dict.fromkeys(_BEGINNING)
 
 
 def start_values(start: Start | None) -> dict[str, Any]:
-    """How a thread begins with its first save, as the parameters of a statement."""
+    """The beginning of a thread with its first save, as parameters of a statement."""
     if start is None:
         return _NO_BEGINNING
     return {name: getattr(start, field) for name, field in _BEGINNING.items()}
@@ -122,7 +122,7 @@ def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
-    """What holds the runs in their order, ``None`` if a segment is missing."""
+    """The segments that hold the runs, in order; ``None`` if one is missing."""
     wanted = [n for first, last in runs for n in range(first, last + 1)]
     if [segment.number for segment in segments] == wanted:
         return segments

@@ -48,17 +48,17 @@ TABLES = ("search_thread", "search_stretch")
 
 
 async def exists(db: Statements) -> bool:
-    """Whether there is an index."""
+    """True if there is an index."""
     return await db.row("exists") == (True,)
 
 
 async def is_readable(db: Statements) -> bool:
-    """Whether there is an index that the role may read."""
+    """True if there is an index that the role may read."""
     return await db.row("readable") == (True,)
 
 
 async def _made(db: Statements) -> tuple[bool, bool]:
-    """Whether there are the tables, and whether their texts have an index."""
+    """Two answers: the tables are there; their texts have an index."""
     [(tables, index)] = await db.rows("made")
     return tables, index
 
@@ -75,7 +75,7 @@ async def _position(db: Statements, form: int) -> int:
 async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stale]:
     """The threads that are not indexed as they are, up to the ``last`` change.
 
-    Later changes can still get company: a number is taken before it is committed.
+    Between later changes others may still be committed: a number is taken before.
     """
     if not await is_readable(db):
         return Page((), 0)
@@ -94,7 +94,7 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
 
 async def count_outdated(db: Statements, query: OutdatedCount) -> Page[int]:
-    """How many threads are not indexed as they are."""
+    """The number of threads that are not indexed as they are."""
     if not await is_readable(db):
         return Page((0,))
     about = {"form": query.form, "without": query.without}
@@ -174,7 +174,7 @@ def _page(query: Candidates, found: list[Row], rest: int | None) -> Page[Candida
 
 
 def _values(query: Candidates) -> dict[str, Any]:
-    """What the statements ask about the threads."""
+    """The conditions on threads, as parameters of the statements."""
     return {
         "form": query.form,
         "kind": query.kind,
@@ -242,7 +242,7 @@ async def create_text_index(db: Statements, schema: str) -> None:
 
 
 async def _extension_schema(db: Statements) -> str:
-    """Where the extension is, which is made if it is missing."""
+    """The schema of the extension, which is made if it is missing."""
     found = await db.row("extension_schema")
     if found is None:
         await db.rows("create_extension")

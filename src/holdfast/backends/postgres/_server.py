@@ -47,7 +47,7 @@ OTHERS = {
 
 
 def refusal(number: int, version: str) -> str | None:
-    """Why a server cannot keep a store, ``None`` if it can.
+    """The reason for which a server cannot keep a store, ``None`` if it can.
 
     ``number`` is its ``server_version_num``, such as 150004, and ``version`` its
     ``version()``; other servers give the number of the PostgreSQL they resemble.

@@ -29,7 +29,7 @@ NOT_CONFIRMED = "it was finished, but perhaps not as safely as it has to be"
 
 
 class Limit(enum.Enum):
-    """What must not take longer than the timeout."""
+    """The part of a call that must not take longer than the timeout."""
 
     CALL = enum.auto()
     # Many statements, each of which may wait for a lock.
@@ -39,7 +39,7 @@ class Limit(enum.Enum):
 
 
 class _Timed:
-    """How long a connection waits for the server."""
+    """The time that a connection waits for the server."""
 
     timeout: float = 5.0
     # How long cancelling a statement may take, with the server's answer.
@@ -54,7 +54,7 @@ class _Timed:
         self.time_to_cancel = min(LONGEST_CANCEL, seconds * CANCEL_SHARE)
 
     def time_to_wait(self) -> float:
-        """How long to wait for an answer."""
+        """The time to wait for an answer."""
         longest = self.timeout
         if self.limit is Limit.CALL:
             longest = self.deadline - time.monotonic()

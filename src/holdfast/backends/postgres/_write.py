@@ -29,7 +29,7 @@ NOT_AT_ONCE = FORMAT << 2
 
 
 def can_stand_alone(write: Write) -> bool:
-    """Whether one statement can do a write, in one round trip."""
+    """True if one statement can do a write, in one round trip."""
     if write.new_entries or write.proof:
         return False  # what the statement did is undone if a key is taken
     if write.checkpoint is not None:
@@ -79,7 +79,7 @@ async def _save(db: Statements, write: Write, durable: Durable) -> Receipt:
         "thread": write.thread,
         "expected": parent.seq if parent else None,
         "at": write.at,
-        # In one order, since another fork may reach for the same numbers.
+        # In one order: another fork may insert the same numbers.
         **_rows.segment_values(sorted(write.segments, key=attrgetter("number"))),
         **_rows.start_values(None if parent else write.start),
     }
@@ -180,7 +180,7 @@ async def _in_force(
 
 
 def is_plain_save(write: Write) -> bool:
-    """Whether a write is a save on a known head: no marks, no journal."""
+    """True if a write is a save on a known head: no marks, no journal."""
     return (
         isinstance(write.expect, Checkpoint)
         and write.checkpoint is not None
@@ -191,12 +191,12 @@ def is_plain_save(write: Write) -> bool:
 
 
 def is_journaled(write: Write) -> bool:
-    """Whether a write changes the journal."""
+    """True if a write changes the journal."""
     return bool(write.entries or write.forget)
 
 
 def is_logged(write: Write) -> bool:
-    """Whether a write leaves a row in the log of moves."""
+    """True if a write leaves a row in the log of moves."""
     forks = write.start is not None and write.start.head is not None
     return bool(write.turn or write.marks or write.details or forks)
 
@@ -218,15 +218,15 @@ class PostgresWrite:
                 return await save(self.db, write, self.durable)
             if is_logged(write) or not is_journaled(write):
                 await self._change()
-            receipt = await self._record() if is_journaled(write) else self._own()
+            if is_journaled(write):
+                receipt = await self._record()
+            else:
+                receipt = Receipt(self.seq, self.family, self.number)
         except errors.UniqueViolation as error:
             raise taken(write, error) from None
         if write.proof:
             await self._prove(receipt)
         return receipt
-
-    def _own(self) -> Receipt:
-        return Receipt(self.seq, self.family, self.number)
 
     async def _prove(self, receipt: Receipt) -> None:
         """Put the proof behind the kind of the move that was logged."""
@@ -257,7 +257,9 @@ class PostgresWrite:
         if isinstance(write.expect, Checkpoint) and write.turn is None:
             await self._hold(write.expect.family, write.expect.seq)
         elif only_checks and write.expect is None:
-            await self._hold_without_head()
+            if not await self._place():
+                raise await conflict(self.db, write)
+            await self._hold(self.family, None)
         if only_checks:
             return
         await self._enter()
@@ -298,11 +300,6 @@ class PostgresWrite:
         if found is None:
             raise await conflict(self.db, self.write)
         self.family, self.number = family, found[0]
-
-    async def _hold_without_head(self) -> None:
-        if not await self._place():
-            raise await conflict(self.db, self.write)
-        await self._hold(self.family, None)
 
     async def _touch(self) -> bool:
         touched = await self._place() and await self.db.row(
