@@ -35,11 +35,11 @@ from holdfast import (
     strategy,
     tools,
 )
-from holdfast._api import declared, explore
-from holdfast._engine.threads import save
+from holdfast.operations.threads import save
 from holdfast.recorder import RecorderOptions
 from holdfast.testing import blocking, raises
 from holdfast.workspace import HowToRestore
+from inner.api import declared, explore
 from support.effort import THOROUGH, seed_of
 
 UTC = dt.UTC

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class OpenOptions(TypedDict, total=False):
-    """How to open a store; `holdfast.open` explains each."""
+    """Options of a store; `holdfast.open` explains each."""
 
     durability: Literal["full", "normal"]
     compress: bool
@@ -45,7 +45,7 @@ class OpenOptions(TypedDict, total=False):
 
 
 class HistoryOptions(TypedDict, total=False):
-    """Which checkpoints a history lists; `Thread.history` explains it."""
+    """The choice of checkpoints in a history; `Thread.history` explains it."""
 
     before: Reference | int | None
     order: Order
@@ -55,7 +55,7 @@ class HistoryOptions(TypedDict, total=False):
 
 
 class MergeOptions(TypedDict, total=False):
-    """How the save of a merge is described; `Thread.merge` explains it."""
+    """The description of the save of a merge; `Thread.merge` explains it."""
 
     label: str | None
     tags: Sequence[str]
@@ -63,7 +63,7 @@ class MergeOptions(TypedDict, total=False):
 
 
 class StartOptions(TypedDict, total=False):
-    """What a new thread begins with; `Store.thread` explains it."""
+    """Properties of a new thread; `Store.thread` explains them."""
 
     kind: str
     owner: str | None
@@ -72,7 +72,7 @@ class StartOptions(TypedDict, total=False):
 
 
 class StreamOptions(TypedDict, total=False):
-    """What a new stream begins with; `Store.stream` explains it."""
+    """Properties of a new stream; `Store.stream` explains them."""
 
     owner: str | None
     agent: str | None
@@ -81,7 +81,7 @@ class StreamOptions(TypedDict, total=False):
 
 
 class ThreadsOptions(TypedDict, total=False):
-    """Which threads are listed; `Store.threads` explains it."""
+    """The choice of listed threads; `Store.threads` explains it."""
 
     kind: str | None
     owner: str | None
@@ -93,7 +93,7 @@ class ThreadsOptions(TypedDict, total=False):
 
 
 class AboutOptions(TypedDict, total=False):
-    """What a conversation has beside its messages."""
+    """The fields of a conversation beside its messages."""
 
     title: str | None
     summary: str | None
@@ -105,7 +105,7 @@ class AboutOptions(TypedDict, total=False):
 
 
 class SearchOptions(TypedDict, total=False):
-    """Where to search, and which page of the matches to return."""
+    """The place to search, and the page of the matches to return."""
 
     agent: str | None
     owner: str | None
@@ -117,7 +117,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class ListOptions(TypedDict, total=False):
-    """Which conversations to list, and which page of them."""
+    """The choice of conversations, and the page of them to return."""
 
     agent: str | None
     owner: str | None
@@ -130,7 +130,7 @@ class ListOptions(TypedDict, total=False):
 
 
 class ImportOptions(TypedDict, total=False):
-    """How `Store.import_from` reads a foreign source."""
+    """Options of `Store.import_from`."""
 
     format: str | None
     dry_run: bool
@@ -138,7 +138,7 @@ class ImportOptions(TypedDict, total=False):
 
 
 class LinesOptions(TypedDict, total=False):
-    """What `Store.export_lines` writes of which checkpoints."""
+    """The choice of checkpoints for `Store.export_lines`, and the parts to write."""
 
     threads: Iterable[str] | None
     owner: str | None

@@ -54,7 +54,7 @@ def _options_of_a_save() -> frozenset[str]:
 def appended(
     given: Mapping[str, Sequence[object] | FileSource],
 ) -> tuple[ListsDraft, SaveOptions]:
-    """What `append` saves; the names of the options of a save are refused.
+    """The draft and options of an `append`; names of a save's options are refused.
 
     Only ``files`` is both, an option and the name of a list.
     """
@@ -89,7 +89,7 @@ def merge_options(begun: Start, options: MergeOptions) -> Options:
 
 
 def start(options: StartOptions) -> Start:
-    """How a thread that does not exist yet begins."""
+    """The properties of a thread that does not exist yet."""
     if not options:
         return NEW_THREAD
     refuse_unknown("a thread", options, declared.StartOptions)
@@ -103,7 +103,7 @@ def start(options: StartOptions) -> Start:
 
 
 def stream_start(options: StreamOptions) -> Start:
-    """How a stream that does not exist yet begins."""
+    """The properties of a stream that does not exist yet."""
     refuse_unknown("a stream", options, declared.StreamOptions)
     begun = start(
         {

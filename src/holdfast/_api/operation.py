@@ -1,4 +1,4 @@
-"""What an operation is, for type checkers: making these types takes long."""
+"""Types of operations, for type checkers only: making these types takes long."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ async def _has_keys(backend: Backend) -> bool:
 def over(context: Context, connection: object) -> Context:
     """The same store over a caller's connection.
 
-    What it saves may be rolled back, so it has its own cache and does not prune.
+    Its saves may be rolled back, so it has its own cache and does not prune.
     """
     return replace(
         context,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# What the library tells a program to call, and the command to type instead.
+# Calls in the library's advice, and the command to type instead.
 _CALLS = {
     "history()": "holdfast log --all",
     "threads()": "holdfast threads",

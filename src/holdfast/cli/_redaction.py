@@ -1,4 +1,4 @@
-"""What people hide from a page, as regular expressions."""
+"""Regular expressions for texts that a page hides."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NAMED = re.compile(r"(?P<thread>.+)\[(?P<position>[0-9]{1,9})\]", re.DOTALL)
 
 
 def names_message(store: Store, text: str) -> bool:
-    """Whether a text is the name of a message, and not that of a thread."""
+    """True if a text is the name of a message, and not that of a thread."""
     return bool(_NAMED.fullmatch(text)) and find_thread(store, text) is None
 
 

@@ -18,7 +18,7 @@ _AGES = (
 _DATE = len("2026-11-15")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
-# What means something to a shell.
+# Characters with a meaning for a shell.
 _QUOTED = frozenset(" \"!#$&'()*;<>?[\\]^`{|}~")
 
 
@@ -37,7 +37,7 @@ def time(at: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """How long ago a time is, as a reference takes it: ``2h ago``; else the date."""
+    """The age of a time, as a reference takes it: ``2h ago``; else the date."""
     seconds = (now - at) // 1_000_000
     for unit, length, until in _AGES:
         if 0 <= seconds < until:

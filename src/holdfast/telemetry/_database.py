@@ -10,13 +10,13 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from holdfast._api.address import StoreAddress
 
-# What the conventions have no name for gets one that says that it is ours.
+# Systems that the conventions do not name get a name that begins with ours.
 SYSTEMS = {"dir": "holdfast.directory"}
 MEMORY = ":memory:"
 
 
 def attributes_of(address: StoreAddress, schema: str) -> dict[str, str | int]:
-    """What all spans and metrics of a store have in common."""
+    """The attributes that all spans and metrics of a store have in common."""
     system = SYSTEMS.get(address.scheme, address.scheme)
     found: dict[str, str | int] = {"db.system.name": system}
     if address.scheme == "postgresql":

@@ -21,7 +21,7 @@ CONVENTIONS = "https://opentelemetry.io/schemas/1.37.0"
 
 
 class Telemetry:
-    """Where spans and metrics go: to ``tracer_provider`` and ``meter_provider``.
+    """Sends spans and metrics to ``tracer_provider`` and ``meter_provider``.
 
     By default these are the program's global providers, also if they are set later. One
     telemetry can be used for any number of stores.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import pytest
 from psycopg.types.numeric import Int2
 
-import holdfast
-from holdfast.backends.postgres._pools import MOST_PREPARED, BlockingConnections
-from holdfast.backends.postgres._server import Pooler, Settings
-from holdfast.backends.postgres._session import BlockingSession
+from holdfast.errors import HoldfastError
 from holdfast.testing._bridge import finished
+from inner.postgres import (
+    MOST_PREPARED,
+    BlockingConnections,
+    BlockingSession,
+    Pooler,
+    Settings,
+)
 from support import databases, servers
 
 
@@ -66,7 +70,7 @@ def test_integers_of_all_sizes_are_of_one_statement(run):
 
 def test_a_statement_that_fails_says_why_and_the_next_one_runs(run):
     for _ in range(4):
-        with pytest.raises(holdfast.HoldfastError, match="division by zero"):
+        with pytest.raises(HoldfastError, match="division by zero"):
             run(b"select 1 / %(n)s", n=0)
 
     assert run(b"select 1 / %(n)s", n=1) == [(1,)]

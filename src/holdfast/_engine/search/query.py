@@ -77,7 +77,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look for, and in which threads."""
+    """The text to look for, and the threads to look in."""
 
     text: str
     # Without a kind: all threads but the pins of agents' checkpoints.
@@ -254,7 +254,7 @@ class _Search:
         return await self.context.backend.scan(query)
 
     def _is_promising(self) -> bool:
-        """Whether the texts may be frequent where the query looks, as elsewhere."""
+        """True if the texts may be as frequent here as they are elsewhere."""
         is_first = self.chunk == CHUNK
         is_seldom = self.looked > SELDOM * (len(self.found) + 1)
         return is_first or (bool(self.found) and not is_seldom)

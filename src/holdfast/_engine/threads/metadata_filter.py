@@ -1,4 +1,4 @@
-"""What a backend can look for in the encoded metadata of threads."""
+"""Texts that a backend can look for in the encoded metadata of threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def texts_of(key: object, value: Any) -> tuple[bytes, ...]:
 
 
 def _beginnings(value: Any) -> tuple[bytes, ...]:
-    """What the texts of all values begin with that equal this one and have no tag."""
+    """The beginnings of the texts of all values that equal this one and have no tag."""
     if value is None or type(value) is str:
         return (codec.encode(value),)
     if type(value) not in (bool, int, float) or not abs(value) < _EXACT:

@@ -170,7 +170,7 @@ def _announce(cli: Invocation, asked: ServeOptions, url: str) -> None:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach an address."""
+    """True if only programs on this machine can reach the address."""
     try:
         return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
     except ValueError:

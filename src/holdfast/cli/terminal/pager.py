@@ -13,7 +13,7 @@ LESS = "less -FRX"
 
 
 def has_pager() -> bool:
-    """Whether there is a terminal, and a pager for it."""
+    """True if there is a terminal, and a pager for it."""
     return sys.stdout.isatty() and bool(_pager())
 
 
