@@ -15,4 +15,5 @@ from holdfast._api.declared import (
 from holdfast._api.explore import ExploreOptions
 from holdfast._api.open import Opening
 from holdfast._api.options import context_over
+from holdfast._api.plugins import write_key_file
 from holdfast._api.runner import AsyncRunner, Runner
