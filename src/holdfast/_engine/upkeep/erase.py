@@ -15,7 +15,7 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.search import index
 from holdfast._engine.threads.removal import until_current
-from holdfast._engine.upkeep.erase_plans import ErasurePlans, FamilyErasure
+from holdfast._engine.upkeep.erase_plans import ErasurePlans
 from holdfast._engine.upkeep.erasure import (
     Counts,
     Erasure,
@@ -61,7 +61,7 @@ async def erase(
     try:
         is_shredded = await run.carry_out(dry_run=dry_run)
     except HoldfastError as error:
-        if run.counts.threads and not dry_run:
+        if run.counts != Counts() and not dry_run:
             error.message += "; what was erased before stays erased: erase again"
         raise
     receipt = new_receipt(
@@ -115,6 +115,8 @@ class _ErasureRun:
         self._plans = ErasurePlans(context, request)
         self._progress = progress or _ignore
         self._is_covered = True
+        # The journal entries of the family that is being erased.
+        self._entries = 0
         self.counts = Counts()
         self.heads = sha256()
 
@@ -144,8 +146,10 @@ class _ErasureRun:
         There is one intent: of two at the same time, one finishes the other's.
         """
         mine = Intent(self._request)
+        # One that forks stopped gives way to the same with the forks.
+        stopped = Intent(msgspec.structs.replace(self._request, forks=False))
         found = await _intent(self._context)
-        while found not in (Intent(), mine):
+        while found not in (Intent(), mine, stopped):
             await _resume(self._context, found)
             found = await _intent(self._context)
         await _note(self._context, mine)
@@ -162,27 +166,23 @@ class _ErasureRun:
 
     async def _family(self, number: int, *, dry_run: bool) -> None:
         found = await self._plans.family(number)
-        entries = [await self._count_entries(thread) for thread in found.living]
+        entries = sum([await self._count_entries(thread) for thread in found.living])
+        # The parts of an attempt that another writer overtook have taken some away.
+        self._entries = max(self._entries, entries)
         keys, owner = self._context.keys, self._request.owner
         if keys is not None and owner is not None:
             self._is_covered &= keys.belongs(number, owner)
-        pruned = await self._context.backend.prune(self._prune(found, dry_run=dry_run))
-        self.counts += Counts(
-            pruned.threads, pruned.checkpoints, sum(entries), pruned.bytes
-        )
+        counts = self.counts
+        async for plan in found.prunes(self._context.clock(), dry_run=dry_run):
+            pruned = await self._context.backend.prune(plan)
+            counts += Counts(pruned.threads, pruned.checkpoints, 0, pruned.bytes)
+            if not dry_run:  # it is done, also if the next has to be planned again
+                self.counts = counts
+        self.counts = counts + Counts(entries=self._entries)
+        self._entries = 0
         for thread in found.living:
             if thread.head is not None:
                 self.heads.update(thread.head.id.encode() + thread.head.sha256)
-
-    def _prune(self, found: FamilyErasure, *, dry_run: bool) -> Prune:
-        threads = found.living if dry_run else found.threads
-        return Prune(
-            at=self._context.clock(),
-            threads=tuple(threads),
-            families=(found.plan,) if found.plan else (),
-            erase=True,
-            dry_run=dry_run,
-        )
 
     async def _count_entries(self, thread: ThreadRecord) -> int:
         try:

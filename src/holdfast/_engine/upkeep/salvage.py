@@ -197,8 +197,7 @@ class _Salvage:
     async def _delete_again(self, name: str) -> None:
         """Delete a thread that was copied for its forks, if they need all of it."""
         thread = await self.target.find_thread(name)
-        plans = await removal.plans_without(self.target, [thread] if thread else [])
-        if [len(plan.checkpoints) for plan in plans] == [0]:
+        if thread is not None and await removal.needs_all(self.target, thread):
             await removal.delete_threads(self.target, [name])
             del self.heads[name]
 
