@@ -21,7 +21,6 @@ from holdfast._engine.threads.journal_keys import RESERVED
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._engine.upkeep import copy as copy_store
 from holdfast._engine.upkeep import (
-    copy_family,
     family_records,
     prune_plans,
 )

@@ -7,8 +7,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from holdfast._engine.packing.blocks import Opened, grouped
-from holdfast._engine.packing.forms import GROWING, Effort, Form
+from holdfast._engine.packing.forms import GROWING, Effort, Form, Opened, grouped
 from holdfast._engine.packing.reading import Reader
 from holdfast._port import (
     Backend,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from holdfast._engine.scopes.families import ScopeFamilies
+from holdfast._engine.scopes.families import ScopeFamilies, summed
 from holdfast._engine.scopes.names import ScopeNames
-from holdfast._engine.scopes.sums import summed
 from holdfast._port import Backend, HeadId, Inspection, Place, Portion, Rescued
 from holdfast._port.layer import InspectionLayer
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord

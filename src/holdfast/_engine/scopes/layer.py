@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._engine.scopes.families import ScopeFamilies
+from holdfast._engine.scopes.families import ScopeFamilies, facts_of
 from holdfast._engine.scopes.inspection import ScopedInspection, own_damage
 from holdfast._engine.scopes.names import (
     ScopeNames,
@@ -19,7 +19,6 @@ from holdfast._engine.scopes.names import (
     renamed_write,
 )
 from holdfast._engine.scopes.queries import ScopedQueries
-from holdfast._engine.scopes.sums import facts_of
 from holdfast._port import (
     Admission,
     Adoption,

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import chain
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
@@ -21,7 +22,6 @@ from holdfast._engine.threads.removal_family import (
     LargeFamily,
     SmallFamily,
 )
-from holdfast._engine.upkeep.scope import PruneScope
 from holdfast._port import (
     FamilyPlan,
     FamilySaves,
@@ -34,7 +34,7 @@ from holdfast._port import (
     Write,
 )
 from holdfast._port.removal import LABELLED, TAGGED
-from holdfast._values.records import PIN, Checkpoint, Page, ThreadRecord
+from holdfast._values.records import PIN, Checkpoint, Page, ThreadRecord, check_filter
 from holdfast.retention import Retention, ThreadRules, places_kept
 
 # So many threads are looked at by one query for families, and so many read by one page.
@@ -44,11 +44,41 @@ LOOKED_AT, READ = 100_000, 10_000
 FAMILIES = 32
 
 
+class PruneRange(msgspec.Struct, frozen=True, kw_only=True):
+    """The threads that a prune is limited to: those that match all that is given."""
+
+    thread: str | None = None
+    agent: str | None = None
+    owner: str | None = None
+    prefix: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            check_filter(getattr(self, name), name)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there can be threads outside of it."""
+        return any(getattr(self, name) is not None for name in self.__struct_fields__)
+
+    def has(self, thread: ThreadRecord) -> bool:
+        """Whether a thread is in it."""
+        return (
+            self.thread in (None, thread.id)
+            and self.agent in (None, thread.agent)
+            and self.owner in (None, thread.owner)
+            and (self.prefix is None or thread.id.startswith(self.prefix))
+        )
+
+
+EVERYTHING = PruneRange()
+
+
 class PrunePlans:
     """The plans of one prune, made for a few families at a time."""
 
-    def __init__(self, context: Context, policy: Retention, scope: PruneScope) -> None:
-        self.context, self.policy, self.scope = context, policy, scope
+    def __init__(self, context: Context, policy: Retention, only: PruneRange) -> None:
+        self.context, self.policy, self.only = context, policy, only
         self.now = context.clock()
         # The families that may need something, and how many checkpoints they have.
         self.families: dict[int, int] = {}
@@ -63,7 +93,7 @@ class PrunePlans:
 
     async def find(self) -> None:
         """Decide which threads go, and find the families in which more may go."""
-        policy, is_limited = self.policy, self.scope.is_limited
+        policy, is_limited = self.policy, self.only.is_limited
         if is_limited or policy.drops_threads or policy.effects is not None:
             await self._find_threads()
         if policy.thins_threads and not is_limited:
@@ -75,12 +105,12 @@ class PrunePlans:
 
     async def _find_threads(self) -> None:
         rules = ThreadRules(self.policy, self.now)
-        every = self.scope.is_limited or self.policy.effects is not None
+        every = self.only.is_limited or self.policy.effects is not None
         after: int | None = None
         while True:
             page = await self._read_threads(after)
             self._has_tombstones |= any(t.deleted_at is not None for t in page)
-            for thread in self._in_scope(page):
+            for thread in self._chosen_of(page):
                 is_dropped = rules.drops(thread)
                 if is_dropped:
                     self._dropped[thread.number] = thread.changed
@@ -91,22 +121,22 @@ class PrunePlans:
                 return
 
     async def _read_threads(self, after: int | None) -> Page[ThreadRecord]:
-        scope, backend = self.scope, self.context.backend
-        if scope.thread is not None:
-            record = await self.context.find_thread(scope.thread)
+        only, backend = self.only, self.context.backend
+        if only.thread is not None:
+            record = await self.context.find_thread(only.thread)
             return Page(()) if record is None else Page((record,))
         query = Threads(
-            agent=scope.agent,
-            owner=scope.owner,
-            prefix=scope.prefix,
+            agent=only.agent,
+            owner=only.owner,
+            prefix=only.prefix,
             every=True,
             after=after,
             limit=READ,
         )
         return await backend.scan(query)
 
-    def _in_scope(self, threads: Iterable[ThreadRecord]) -> Iterator[ThreadRecord]:
-        return (t for t in threads if t.deleted_at is None and self.scope.has(t))
+    def _chosen_of(self, threads: Iterable[ThreadRecord]) -> Iterator[ThreadRecord]:
+        return (t for t in threads if t.deleted_at is None and self.only.has(t))
 
     async def _surplus(self, more_than: int) -> dict[int, int]:
         """The families in which checkpoints may go, and how many these have."""
@@ -205,12 +235,12 @@ class PrunePlans:
         return family, await choice.gone(self.policy, self.now)
 
     async def count(self, families: Sequence[int]) -> int:
-        """How many checkpoints of families were saved in threads of the scope.
+        """How many checkpoints of families were saved in the chosen threads.
 
         With those of deleted threads.
         """
         living = (t for t in await self._threads(families) if t.deleted_at is None)
-        outside = by_family(thread for thread in living if not self.scope.has(thread))
+        outside = by_family(thread for thread in living if not self.only.has(thread))
         total = sum(self.families[family] for family in families)
         for family, threads in outside.items():
             async for page in LargeFamily(self.context, family, threads).outlines():
@@ -230,7 +260,7 @@ class PrunePlans:
         return found
 
     def _thinned(self, staying: Iterable[ThreadRecord]) -> list[ThreadRecord]:
-        return [t for t in self._in_scope(staying) if self.policy.may_thin(t.kind)]
+        return [t for t in self._chosen_of(staying) if self.policy.may_thin(t.kind)]
 
     async def _expired(
         self, staying: dict[int, list[ThreadRecord]]
@@ -242,7 +272,7 @@ class PrunePlans:
         before = self.now - age // timedelta(microseconds=1)
         found: list[Write] = []
         for family, threads in staying.items():
-            meant = [t for t in self._in_scope(threads) if self.policy.is_for(t.kind)]
+            meant = [t for t in self._chosen_of(threads) if self.policy.is_for(t.kind)]
             names = {thread.id for thread in meant}
             if names:
                 writes = await expired(self.context, family, before)

@@ -27,7 +27,7 @@ from holdfast._engine.threads.drafts import NextState, StateTexts
 from holdfast._engine.threads.removal import OVERTAKEN
 from holdfast._engine.threads.save import Options, save
 from holdfast._engine.upkeep.prune import prune
-from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._engine.upkeep.prune_plans import PruneRange
 from holdfast._values import codec
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint, Run, Segment
@@ -111,7 +111,7 @@ async def _first_within(
 async def _free(context: Context, thread: str) -> None:
     """Remove the checkpoints that still have what was trimmed."""
     try:
-        await prune(context, ONLY_THE_HEAD, PruneScope(thread=thread), dry_run=False)
+        await prune(context, ONLY_THE_HEAD, PruneRange(thread=thread), dry_run=False)
     except Conflict as conflict:
         # Others append all the time; then the next trim frees what this one has left.
         if conflict.code not in OVERTAKEN:
