@@ -154,7 +154,7 @@ class RemovalParts:
         return self._tree.seqs[-1]
 
     def left_after(self, parts: int) -> int:
-        """How many checkpoints are left once some parts were removed."""
+        """The number of checkpoints that are left once some parts were removed."""
         return len(self._tree) - sum(map(len, self._parts[:parts]))
 
     def _find_children(self) -> dict[int, list[int]]:

@@ -34,7 +34,7 @@ Decompress = Callable[[bytes], bytes]
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """How large blocks become, in bytes, and the level of compression."""
+    """The largest size of blocks in bytes, and the level of compression."""
 
     size: int
     level: int
@@ -50,7 +50,7 @@ COLD: Final = Effort(512 << 10, 11)
 
 
 class Form:
-    """How new segments and blocks are stored."""
+    """The form in which new segments and blocks are stored."""
 
     def __init__(self, *, compress: bool) -> None:
         self.compresses = compress
@@ -88,7 +88,7 @@ class Form:
         return Segment(number, packed, PACKED_BLOCK, len(texts))
 
     def is_of(self, packing: int) -> bool:
-        """Whether something that is packed like this may be in this form."""
+        """True if a segment with this packing may be in this form."""
         packed = {ALONE, PACKED_BLOCK} if self.compresses else {PLAIN, BLOCK}
         return packing in packed
 
@@ -178,7 +178,7 @@ class Opened(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """How large it is in a block."""
+        """Its size in a block."""
         return sum(map(len, self.texts)) + 4 * len(self.texts)
 
 

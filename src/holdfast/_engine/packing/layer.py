@@ -45,8 +45,8 @@ class Growth(msgspec.Struct, frozen=True):
 
 # To compress, soon, and again when most blocks are as large as they should be.
 TO_COMPRESS: Final = Growth(16, 128)
-# Only so that a load has less to decrypt: no message is written more than twice. Plain
-# segments are not joined, since they are read as fast and take as much.
+# Joined once, so that a load has less to decrypt: each message is written twice. Plain
+# segments are not joined: blocks of them are read no faster and are no smaller.
 TO_DECRYPT: Final = Growth(96, 96)
 
 
@@ -69,7 +69,7 @@ class Packing(Layer):
         self._form = Form(compress=compress)
         self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
-        # A server keeps what was replaced until it is vacuumed: `compact` joins there.
+        # A server keeps replaced rows until a vacuum, so only `compact` joins there.
         joins_grown = joins_grown and self._joins and "reuse" in backend.abilities
         growth = TO_COMPRESS if compress else TO_DECRYPT if encrypted else None
         self._growth = growth if joins_grown else None
@@ -157,7 +157,7 @@ class Packing(Layer):
             for segment in write.segments:
                 if segment.number % growth.few == 0 and write.checkpoint is not None:
                     grown = _end(write.checkpoint.runs, segment.number, growth)
-                    # No caller asked for it: if it fails, the save still stands.
+                    # The save is committed, and must not fail because joining does.
                     with suppress(HoldfastError):
                         await self._joiner.join(receipt.family, grown)
 
@@ -191,7 +191,7 @@ class Packing(Layer):
 
 
 def _is_plain(record: object) -> bool:
-    """Whether there is nothing to open, as in most that the first search reads."""
+    """True if there is nothing to open, as in most that the first search reads."""
     if isinstance(record, Stored | Pieces):
         for segment in record.segments or ():
             if segment.packing != PLAIN:

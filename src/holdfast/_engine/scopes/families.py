@@ -36,7 +36,7 @@ class ScopeFamilies:
         return self._known.intersection(families)
 
     async def has(self, backend: Backend, family: int) -> bool:
-        """Whether a family belongs to the scope."""
+        """True if a family belongs to the scope."""
         return family in self._known or family in await self.among(backend, [family])
 
     async def among(self, backend: Backend, families: Collection[int]) -> set[int]:
@@ -71,7 +71,7 @@ class ScopeFamilies:
 
 
 async def summed(backend: Backend, families: ScopeFamilies) -> Sums:
-    """What the families of a scope hold together."""
+    """The counts and sizes of all families of a scope together."""
     numbers = await families.all(backend)
     total = Sums()
     for first in range(0, len(numbers), COUNTED):

@@ -29,7 +29,7 @@ def scoped(
     return replace(
         context,
         backend=layer,
-        # No name has NUL: what a store without the scope keeps has other keys.
+        # No name of a thread has NUL, so the keys of the store in the cache differ.
         cache=CachePart(context.cache, f"\0{names.prefix}"),
         after_save=_retention_of(context) if is_borrowed else context.after_save,
         keys=context.keys and ScopeKeys(context.keys, names),
@@ -87,7 +87,7 @@ class ScopeKeys(Layer):
         return await self._keys.destroy(self._names.put(owner))
 
     def belongs(self, family: int, owner: str) -> bool:
-        """Whether no key but the owner's decrypts what was read of a family."""
+        """True if no key but the owner's decrypts what was read of a family."""
         return self._keys.belongs(family, self._names.put(owner))
 
     @staticmethod

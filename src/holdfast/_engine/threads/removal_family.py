@@ -166,7 +166,7 @@ class Family:
         return self.tree.ancestry(chain(own, await self.roots(threads)))
 
     async def unneeded(self, staying: Sequence[ThreadRecord]) -> bytearray:
-        """What deleted threads left behind and no staying thread descends from."""
+        """Flags what deleted threads left and no staying thread descends from."""
         if {thread.number for thread in staying}.issuperset(self.tree.threads):
             return bytearray(len(self.tree))
         return bytearray(not flag for flag in await self.line(staying))

@@ -27,8 +27,8 @@ from holdfast.errors import Conflict, Corrupt
 LATEST = 1 << 62
 # The number of segments copied at a time.
 CHUNK = 500
-# How often a family is copied again whose checkpoints others remove meanwhile, before
-# the log has to keep what they change.
+# A copy of a family starts again this often if other writers remove checkpoints; then
+# it reads all at one moment, and the log has to keep what they change.
 ATTEMPTS = 3
 # The setting of a store that was copied into: the number of its last change when the
 # copy was finished, or that it is not.
@@ -37,7 +37,7 @@ UNFINISHED = b"unfinished"
 
 
 class Copied(msgspec.Struct, frozen=True):
-    """What a copy holds; ``skipped`` families had been copied before."""
+    """The contents of a copy; ``skipped`` families had been copied before."""
 
     threads: int
     checkpoints: int
@@ -97,7 +97,9 @@ class _StoreCopy:
             for family in families:
                 progress(done, total)
                 if family.family in self.target.families:
-                    self.taken += await self._skip(family)
+                    self.skipped += 1
+                    count = await self.inspection.count_saved(family.family, LATEST)
+                    self.taken += taken_of(family, checkpoints=count)
                 else:
                     self.taken += await self._copy(family, in_parts=is_large)
                 done += 1
@@ -112,35 +114,25 @@ class _StoreCopy:
             self.skipped,
         )
 
-    async def _skip(self, family: Adoption) -> Taken:
-        self.skipped += 1
-        count = await self.inspection.count_saved(family.family, LATEST)
-        return taken_of(family, checkpoints=count)
-
-    async def _copy_in_parts(self, family: Adoption) -> Taken:
-        parts = FamilyCopy(
-            self.source, self.target.context, self.inspection, family.family
-        )
-        return await parts.run()
-
     async def _copy(self, family: Adoption, *, in_parts: bool) -> Taken:
         await self.target.touch()
         segments = None if in_parts else await self._copy_segments(family)
-        if segments is None:  # it is large, or others have removed some meanwhile
-            return await self._copy_in_parts(family)
+        if segments is None:  # it is large, or another writer has removed some
+            place, number = self.target.context, family.family
+            return await FamilyCopy(self.source, place, self.inspection, number).run()
         # Without segments, this is the first part of the family.
         await self.target.context.backend.adopt(replace(family, anew=not segments))
         return taken_of(family, len(family.checkpoints), segments)
 
     async def _copy_segments(self, family: Adoption) -> int | None:
-        """How many were copied; ``None`` if one is missing."""
+        """Copy the segments; gives their number, ``None`` if one is missing."""
         copied = 0
         runs = (run for checkpoint in family.checkpoints for run in checkpoint.runs)
         for run in divided(merged(runs), CHUNK):
             stored = await self.reader.segments(family.family, run)
             if stored is None:
                 return None
-            # What an interrupted copy left may belong to checkpoints that are gone.
+            # An interrupted copy may have left segments of checkpoints that are gone.
             anew = not copied
             part = Adoption(
                 family=family.family,
@@ -154,7 +146,7 @@ class _StoreCopy:
 
 
 class Taken(msgspec.Struct, frozen=True):
-    """What was copied of a family."""
+    """Counts of the records that were copied."""
 
     threads: int = 0
     checkpoints: int = 0
@@ -171,7 +163,7 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 def taken_of(family: Adoption, checkpoints: int, segments: int = 0) -> Taken:
-    """What there is of a family."""
+    """Counts of the records of a family."""
     living = sum(thread.deleted_at is None for thread in family.threads)
     return Taken(living, checkpoints, segments, len(family.entries))
 
@@ -282,11 +274,11 @@ class FamilyCopy:
 
 
 class CopyTarget:
-    """What the target of a copy holds, and what may be done to it.
+    """The target of a copy: its contents, and the changes that are allowed.
 
     Without ``update`` nothing in it is replaced. With it, families are replaced that
-    have changed in the source; whoever has saved in the target itself must not lose
-    that, so an update is refused then.
+    have changed in the source. If something was saved in the target itself, an update
+    would lose it and is refused.
     """
 
     def __init__(self, context: Context, *, update: bool) -> None:
@@ -360,13 +352,13 @@ class CopyTarget:
 
 
 def _moment(thread: ThreadRecord) -> tuple[int, str, int, str | None]:
-    """What differs whenever a thread has changed."""
+    """A value that differs whenever a thread has changed."""
     head = thread.head.id if thread.head else None
     return thread.number, thread.id, thread.changed, head
 
 
 def _birth(thread: ThreadRecord) -> tuple[str, int]:
-    """What never changes in a thread."""
+    """A value that never changes in a thread."""
     return thread.id, thread.created_at
 
 

@@ -65,7 +65,7 @@ class FamilyErasure(msgspec.Struct, frozen=True):
 
 
 class ErasurePlans:
-    """What an erasure removes, as it is asked for."""
+    """The families and threads that a request for an erasure removes."""
 
     def __init__(self, context: Context, request: ErasureRequest) -> None:
         self.context, self.request = context, request
@@ -107,7 +107,7 @@ class ErasurePlans:
         return request.agent is not None and thread.agent == request.agent
 
     async def family(self, number: int) -> FamilyErasure:
-        """What goes of a family; `Conflict` if a thread that stays needs it."""
+        """The part of a family that goes; `Conflict` if a staying thread needs it."""
         page = await self.context.backend.scan(FamilyThreads((number,)))
         choice = self._choice(page)
         if choice.staying:

@@ -18,7 +18,7 @@ from holdfast._values.records import Progress
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.retention import Retention
 
-# How long the tombstone of a deleted thread refuses late writers.
+# The time for which the tombstone of a deleted thread refuses late writers.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
 
 
@@ -79,7 +79,7 @@ class _PruneRun:
         self._context, self._plans = context, plans
         self._progress = progress
         self._done, self._of = 0, len(plans.families) * passes
-        # Whether a transaction has removed something already.
+        # True once a transaction has removed something.
         self.has_removed = False
 
     async def through(self, *, dry_run: bool) -> Pruned:
@@ -107,7 +107,7 @@ class _PruneRun:
             async for plan in self._plans.plans(some, dry_run=dry_run):
                 if plan.threads or plan.families or plan.then:
                     counted += await carry_out(self._context, plan)
-                if not dry_run:  # it is done, also if the next has to be planned again
+                if not dry_run:  # it stays done if the next part is planned again
                     removed = counted
             removed = counted
 
@@ -131,7 +131,7 @@ class Housekeeping:
     async def __call__(self, context: Context) -> None:
         """Prune if it is due; a failure never fails the save."""
         now = context.clock()
-        if not self._is_due(now):
+        if self._last is not None and abs(now - self._last) < self._interval:
             return
         before, self._last = self._last, now
         try:
@@ -140,9 +140,6 @@ class Housekeeping:
             self._last = before
             text = f"saved, but pruning afterwards failed: {error}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-    def _is_due(self, now: int) -> bool:
-        return self._last is None or abs(now - self._last) >= self._interval
 
 
 async def _guard(plans: PrunePlans, removed: int) -> None:

@@ -58,11 +58,11 @@ class PruneRange(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether there can be threads outside of it."""
+        """True if there can be threads outside of it."""
         return any(getattr(self, name) is not None for name in self.__struct_fields__)
 
     def has(self, thread: ThreadRecord) -> bool:
-        """Whether a thread is in it."""
+        """True if a thread is in it."""
         return (
             self.thread in (None, thread.id)
             and self.agent in (None, thread.agent)
@@ -80,7 +80,7 @@ class PrunePlans:
     def __init__(self, context: Context, policy: Retention, only: PruneRange) -> None:
         self.context, self.policy, self.only = context, policy, only
         self.now = context.clock()
-        # The families that may need something, and how many checkpoints they have.
+        # The families in which checkpoints may go, and the numbers of all they have.
         self.families: dict[int, int] = {}
         # The numbers of the threads to drop, with their `changed` as it was decided.
         self._dropped: dict[int, int] = {}
@@ -101,7 +101,11 @@ class PrunePlans:
         elif self._has_tombstones and not is_limited:
             self._left = await self._surplus(sys.maxsize)
             self.families |= self._left
-        await self._find_sizes()
+        unknown = [family for family, count in self.families.items() if not count]
+        for first in range(0, len(unknown), READ):
+            query = FamilySizes(families=tuple(unknown[first : first + READ]))
+            for found in await self.context.backend.scan(query):
+                self.families[found.family] = found.checkpoints
 
     async def _find_threads(self) -> None:
         rules = ThreadRules(self.policy, self.now)
@@ -154,13 +158,6 @@ class PrunePlans:
             after = page.cursor
         return families
 
-    async def _find_sizes(self) -> None:
-        unknown = [family for family, count in self.families.items() if not count]
-        for first in range(0, len(unknown), READ):
-            query = FamilySizes(families=tuple(unknown[first : first + READ]))
-            for found in await self.context.backend.scan(query):
-                self.families[found.family] = found.checkpoints
-
     def batches(self) -> Iterator[list[int]]:
         """The families of one transaction each."""
         batch: list[int] = []
@@ -180,13 +177,14 @@ class PrunePlans:
     async def plans(
         self, families: Sequence[int], *, dry_run: bool
     ) -> AsyncIterator[Prune]:
-        """What to remove from some families, as they are now; a transaction each.
+        """The removals from some families, as they are now; a transaction each.
 
         There is one, unless a family has many checkpoints to remove.
         """
         is_large = len(families) == 1 and self.families[families[0]] > CHECKPOINTS
-        # Without writes, what comes meanwhile does not count. Read before the threads:
-        # what a thread saves that began after them has a higher number.
+        # Read the horizon before the threads. A fork that is made later saves with a
+        # higher number, and the backend refuses a plan that lacks such a child. A dry
+        # run ignores it.
         known = sys.maxsize
         if is_large and not dry_run:
             [known] = await self.context.backend.scan(Horizon())
@@ -205,7 +203,7 @@ class PrunePlans:
             return
         source = LargeFamily(self.context, affected[0], found, known)
         family, gone = await self._chosen(affected[0], source, staying)
-        # If nothing is done, heads are counted only with their threads.
+        # A dry run drops no thread for the next part, which then must have no heads.
         parts = family.divided(gone, dropped if dry_run else ())
         async for plan in family.plans(parts):
             yield replace(first, families=(plan,))
@@ -217,7 +215,12 @@ class PrunePlans:
         self, families: Sequence[int], staying: dict[int, list[ThreadRecord]]
     ) -> tuple[FamilyPlan, ...]:
         found: list[FamilyPlan] = []
-        for number, saves in (await self._saved(families)).items():
+        saved: dict[int, list[Checkpoint]] = defaultdict(list)
+        if families:
+            query = FamilySaves(tuple(families))
+            for checkpoint in await self.context.backend.scan(query):
+                saved[checkpoint.family].append(checkpoint)
+        for number, saves in saved.items():
             family, gone = await self._chosen(number, SmallFamily(saves), staying)
             found += [plan async for plan in family.plans(family.divided(gone))]
         return tuple(found)
@@ -235,7 +238,7 @@ class PrunePlans:
         return family, await choice.gone(self.policy, self.now)
 
     async def count(self, families: Sequence[int]) -> int:
-        """How many checkpoints of families were saved in the chosen threads.
+        """The number of checkpoints of families that were saved in the chosen threads.
 
         With those of deleted threads.
         """
@@ -250,22 +253,13 @@ class PrunePlans:
     async def _threads(self, families: Sequence[int]) -> Page[ThreadRecord]:
         return await self.context.backend.scan(FamilyThreads(tuple(families)))
 
-    async def _saved(self, families: Sequence[int]) -> dict[int, list[Checkpoint]]:
-        """The checkpoints of some families, oldest first."""
-        found: dict[int, list[Checkpoint]] = defaultdict(list)
-        if families:
-            page = await self.context.backend.scan(FamilySaves(tuple(families)))
-            for checkpoint in page:
-                found[checkpoint.family].append(checkpoint)
-        return found
-
     def _thinned(self, staying: Iterable[ThreadRecord]) -> list[ThreadRecord]:
         return [t for t in self._chosen_of(staying) if self.policy.may_thin(t.kind)]
 
     async def _expired(
         self, staying: dict[int, list[ThreadRecord]]
     ) -> tuple[Write, ...]:
-        """What forgets old effects of the threads that stay."""
+        """Writes that forget old effects of the threads that stay."""
         age = self.policy.effects
         if age is None:
             return ()

@@ -27,7 +27,6 @@ from holdfast._values.records import (
     Origin,
     Run,
     Segment,
-    ThreadRecord,
 )
 from holdfast._values.rope import Rope, joined
 from holdfast._values.stored_file import StoredFile
@@ -37,7 +36,7 @@ R = TypeVar("R")
 
 
 class Salvaged(msgspec.Struct, frozen=True):
-    """What could be copied out of a damaged store, and what was lost."""
+    """Counts of what was copied out of a damaged store, and a list of what was lost."""
 
     threads: int
     checkpoints: int
@@ -74,11 +73,11 @@ class _Salvage:
         self.starts: dict[str, Start] = {}
         # The numbers that families have in the target.
         self.families: dict[int, int] = {}
-        # For what could not be copied, the nearest ancestor that was.
+        # For each checkpoint that could not be copied, its nearest copied ancestor.
         self.instead: dict[str, str] = {}
         # The ids of the heads in the target.
         self.heads: dict[str, str] = {}
-        # The files of what was copied, as they are in the damaged store.
+        # The files of copied checkpoints, as they are in the damaged store.
         self.logs: dict[str, FileLog] = {}
         self.lost: list[Problem] = []
         self.saved = self.recorded = 0
@@ -87,7 +86,9 @@ class _Salvage:
         deleted: list[str] = []
         async for thread in self._all(self.inspection.threads):
             if thread.deleted_at is None:
-                self.starts[thread.id] = _start_of(thread)
+                self.starts[thread.id] = Start(
+                    thread.kind, thread.owner, thread.agent, thread.encoded_metadata
+                )
             else:
                 deleted.append(thread.id)
         async for checkpoint in self._all(self.inspection.saves):
@@ -225,10 +226,6 @@ class _Salvage:
         self.recorded += 1
 
 
-def _start_of(record: ThreadRecord) -> Start:
-    return Start(record.kind, record.owner, record.agent, record.encoded_metadata)
-
-
 class _SalvagedFiles:
     """Files of one checkpoint; what is damaged is listed as left out."""
 
@@ -239,7 +236,7 @@ class _SalvagedFiles:
         self.damaged: list[str] = []
 
     async def read(self, log: FileLog) -> FilesDraft:
-        """What can be saved of files; `Corrupt` if their list is damaged."""
+        """The files that can be saved; `Corrupt` if their list is damaged."""
         self._listing = await read_listing(self._fetch, log)
         tree = self._listing.tree
         whole = {

@@ -33,7 +33,7 @@ class Statistics(Facts, frozen=True, kw_only=True):
     agent_checkpoints: int
 
 
-# Where the manifest of a conversation's head has the number of its messages.
+# The path to the number of messages in the manifest of a conversation's head.
 MESSAGES = ("mapping", "counts", 1, "messages")
 
 
@@ -53,12 +53,12 @@ async def statistics(context: Context) -> Statistics:
 
 
 async def threads_by_kind(context: Context) -> dict[str, int]:
-    """How many threads there are of each kind."""
+    """The number of threads of each kind."""
     return {found.kind: found.threads for found in await context.backend.scan(Kinds())}
 
 
 async def listed_facts(context: Context, kinds: Mapping[str, int]) -> Facts:
-    """What a backend counts, but of the threads only those that are listed."""
+    """The counts of a backend, but of the threads only those that are listed."""
     facts = await context.backend.facts()
     return replace(facts, threads=facts.threads - kinds.get(PIN, 0))
 
