@@ -26,8 +26,7 @@ from holdfast._engine.threads import (
     save,
 )
 from holdfast._engine.threads.journal_keys import callers_key
-from holdfast._engine.upkeep import prune
-from holdfast._engine.upkeep import scope as prune_scope
+from holdfast._engine.upkeep import prune, prune_plans
 from holdfast._port import NEW_THREAD
 from holdfast._values.arguments import checked_flag
 from holdfast._values.records import (
@@ -395,8 +394,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """`Store.prune` limited to this thread."""
-        scope = prune_scope.PruneScope(thread=self.id)
-        return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        only = prune_plans.PruneRange(thread=self.id)
+        return self._runner.run(prune.prune, policy, only, dry_run=dry_run)
 
 
 class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
@@ -629,5 +628,5 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         return await self._runner.run(removal.delete, self.id, ref, expect)
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        scope = prune_scope.PruneScope(thread=self.id)
-        return await self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        only = prune_plans.PruneRange(thread=self.id)
+        return await self._runner.run(prune.prune, policy, only, dry_run=dry_run)
