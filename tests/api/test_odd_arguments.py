@@ -35,7 +35,8 @@ from holdfast import (
     strategy,
     tools,
 )
-from holdfast._api import declared, explore
+from holdfast._api import conversations, explore, keywords, options, plugins, transfer
+from holdfast._engine.search import query
 from holdfast._engine.threads import save
 from holdfast.recorder import RecorderOptions
 from holdfast.testing import blocking, raises
@@ -165,11 +166,12 @@ CALLED |= {"new_id"}
 # A call waits for so many seconds, if there is nothing to be given at once.
 LONG = {"float", "huge", "int64", "infinite"}
 
+PLACES = (conversations, explore, keywords, options, plugins, query, save, transfer)
 OPTIONS = {
-    name: options
-    for place in (declared, save, explore)
-    for name, options in vars(place).items()
-    if hasattr(options, "__optional_keys__")
+    name: found
+    for place in PLACES
+    for name, found in vars(place).items()
+    if hasattr(found, "__optional_keys__")
 } | {"RecorderOptions": RecorderOptions, "HowToRestore": HowToRestore}
 
 Parameters = dict[str, inspect.Parameter]

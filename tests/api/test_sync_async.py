@@ -20,21 +20,21 @@ from holdfast._api.agents import Agents, AsyncAgents
 from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
 from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
 from holdfast._api.conversations import AsyncConversations, Conversations
-from holdfast._api.declared import (
-    HistoryOptions,
-    ImportOptions,
-    LinesOptions,
-    ListOptions,
-    MergeOptions,
-    SearchOptions,
-    StartOptions,
-    ThreadsOptions,
-)
 from holdfast._api.documents import AsyncDocuments, Documents
 from holdfast._api.exploration import AsyncExploration, Exploration
 from holdfast._api.explore import ExploreOptions
+from holdfast._api.keywords import (
+    HistoryOptions,
+    ListOptions,
+    MergeOptions,
+    StartOptions,
+    ThreadsOptions,
+)
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
+from holdfast._api.plugins import ImportOptions
 from holdfast._api.streams import AsyncStream, Stream
+from holdfast._api.transfer import LinesOptions
+from holdfast._engine.search.query import SearchOptions
 from holdfast._engine.threads import journal
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._port import NEW_THREAD, run

@@ -9,7 +9,7 @@ import pytest
 import holdfast
 from holdfast import Store, Thread
 from holdfast._api.conversations import Conversations
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from support.folders import DOCS
 
 SCRIPT = runpy.run_path(str(DOCS / "reference.py"))

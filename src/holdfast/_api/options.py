@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
@@ -23,9 +23,10 @@ from holdfast._engine.packing.layer import Packing
 from holdfast._engine.upkeep import erase, prune
 from holdfast._engine.upkeep import seal as seals
 from holdfast._engine.upkeep.erasure_intent import has_intent
-from holdfast._port import KEYS, run
+from holdfast._port import KEYS, Backend, run
 from holdfast._values import caller_key
 from holdfast._values.arguments import checked_path, checked_seconds
+from holdfast._values.caller_key import CallerKey
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
 from holdfast._values.os_errors import needing_room
@@ -40,15 +41,33 @@ from holdfast.errors import (
 )
 from holdfast.retention import Retention
 
-if TYPE_CHECKING:
-    from holdfast._api.declared import OpenOptions
-    from holdfast._port import Backend
-    from holdfast._values.caller_key import CallerKey
-
-
 CACHE_SIZE = 64 << 20
 # Options of PostgreSQL alone.
 SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
+
+
+class OpenOptions(TypedDict, total=False):
+    """How to open a store; `holdfast.open` explains each."""
+
+    durability: Literal["full", "normal"]
+    compress: bool
+    read_only: bool
+    cache_size: int
+    busy_timeout: float
+    accept_loss: bool
+    retention: Retention | None
+    prune_every: timedelta
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+    schema: str
+    pool: tuple[int, int]
+    partitions: int
+    pgbouncer: bool
+    telemetry: bool | Telemetry | None
+    key: CallerKey | None
+    seal: str | None
+    scope: str | None
+    make_folders: bool
 
 
 def open_context(

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from holdfast._api.store import Store
 from holdfast._values.records import Checkpoint
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
 from holdfast.errors import NotFound
 from holdfast.views.history import HistoryListing
 from holdfast.views.lineage import LineageEntry
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-
 
 # How long one look at the feed waits. Ctrl-C ends it at once.
 WAIT_SECONDS = 5.0

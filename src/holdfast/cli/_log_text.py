@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast._api.store import Store
 from holdfast._values.records import Checkpoint
 from holdfast.cli._error_text import for_command_line
 from holdfast.cli._lines import change_lines, marks, message_spans
@@ -27,10 +27,6 @@ from holdfast.views.langgraph_steps import own_metadata, step_text
 from holdfast.views.lineage import LineageEntry
 from holdfast.views.references import short_id
 from holdfast.views.summaries import MessageSummary, new_messages
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-
 
 # The kind of a checkpoint that says nothing about it.
 PLAIN_KIND = "save"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from holdfast.diff import excerpt
@@ -57,8 +58,6 @@ def size(count: float) -> str:
 def shell_word(text: str) -> str:
     """A text as one word of a command line."""
     if not _QUOTED.isdisjoint(text) or not text.isprintable():
-        import shlex  # noqa: PLC0415 - few names need it
-
         return shlex.quote(text)
     return text
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import cast
 
 from holdfast import HoldfastError, Store
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast.faults import Call, kill
 from holdfast.selftest._children import Child, Tell
 from holdfast.selftest._row import NotRun, Task, Trials

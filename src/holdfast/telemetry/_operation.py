@@ -26,7 +26,7 @@ from holdfast.telemetry._names import (
     thread_in,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an import cycle
     from holdfast.telemetry._telemetry import StoreObserver
 
 Attributes = dict[str, str | int | float]

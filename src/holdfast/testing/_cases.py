@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 from unittest import SkipTest
 
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import click
 import msgspec
 
 import holdfast
+from holdfast._api.open import Opening
 from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
 from holdfast.cli._store_address import given_scope
 from holdfast.errors import NotFound, Unstorable
-
-if TYPE_CHECKING:
-    from holdfast._api.open import Opening
+from holdfast.tools._toolset import select
 
 Tools: TypeAlias = Sequence[str] | None
 
@@ -97,16 +99,13 @@ def command(
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)
     token = _given_token(cli, asked) if http else None
-    # Imported here, as in the functions below: `holdfast --help` loads this module.
-    import asyncio  # noqa: PLC0415
-
     serving = _over_http(cli, asked, token, names) if http else _over_stdio(cli, names)
     if asyncio.run(serving) == signal.SIGINT:
         raise KeyboardInterrupt
 
 
 async def _over_stdio(cli: Invocation, tools: Tools) -> int | None:
-    from holdfast.mcp import serve_stdio  # noqa: PLC0415
+    from holdfast.mcp import serve_stdio  # noqa: PLC0415 - an extra
 
     if sys.stdin.isatty():
         cli.out.note(
@@ -120,9 +119,7 @@ async def _over_stdio(cli: Invocation, tools: Tools) -> int | None:
 async def _over_http(
     cli: Invocation, asked: HttpOptions, token: str | None, tools: Tools
 ) -> int | None:
-    import secrets  # noqa: PLC0415
-
-    from holdfast.mcp import Listening, serve_http  # noqa: PLC0415
+    from holdfast.mcp import Listening, serve_http  # noqa: PLC0415 - an extra
 
     listening = Listening(
         token=secrets.token_urlsafe(TOKEN_BYTES) if token is None else token,
@@ -150,8 +147,6 @@ async def _over_http(
 
 def _names(tools: str) -> Sequence[str]:
     """The names of tools, checked before a store is created."""
-    from holdfast.tools._toolset import select  # noqa: PLC0415
-
     names = [name.strip() for name in tools.split(",")]
     try:
         select(only=names, read_only=False, agent=None, owner=None)
@@ -163,8 +158,6 @@ def _names(tools: str) -> Sequence[str]:
 def _opening(cli: Invocation) -> Opening:
     options = cli.options
     if options.verbose:
-        import logging  # noqa: PLC0415
-
         logging.basicConfig(level=logging.INFO)
     return holdfast.open_async(
         cli.address,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import signal
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -12,7 +14,9 @@ import msgspec
 
 import holdfast
 from holdfast._api.address import shown_address
+from holdfast._api.open import Opening
 from holdfast.cli import _command
+from holdfast.cli._browser import open_browser
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._options import flag, option
@@ -20,8 +24,7 @@ from holdfast.cli._redaction import redactor
 from holdfast.cli._store_address import must_exist
 from holdfast.errors import Unsupported
 
-if TYPE_CHECKING:
-    from holdfast._api.open import Opening
+if TYPE_CHECKING:  # an extra
     from holdfast.viewer import ListenOptions, ViewerOptions
 
 LOOPBACK = "127.0.0.1"
@@ -92,9 +95,6 @@ def command(cli: Invocation, **given: object) -> None:
         text = "--write changes the store; leave --read-only out"
         raise Unsupported(text, code="read_only")
     redact = redactor(asked.redact)
-    # Imported here, as below: `holdfast --help` loads this module.
-    import asyncio  # noqa: PLC0415
-
     if asyncio.run(_serve(cli, asked, redact)) == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -102,7 +102,7 @@ def command(cli: Invocation, **given: object) -> None:
 async def _serve(
     cli: Invocation, asked: ServeOptions, redact: Callable[[str], str] | None
 ) -> int | None:
-    from holdfast.viewer import serve_viewer  # noqa: PLC0415
+    from holdfast.viewer import serve_viewer  # noqa: PLC0415 - an extra
     from holdfast.viewer.condition import KEY_NEEDED, open_without_key  # noqa: PLC0415
 
     listen, options = _settings(cli, asked, redact)
@@ -125,9 +125,7 @@ async def _serve(
 def _settings(
     cli: Invocation, asked: ServeOptions, redact: Callable[[str], str] | None
 ) -> tuple[ListenOptions, ViewerOptions]:
-    import secrets  # noqa: PLC0415
-
-    from holdfast.viewer import ListenOptions, ViewerOptions  # noqa: PLC0415
+    from holdfast.viewer import ListenOptions, ViewerOptions  # noqa: PLC0415 - an extra
 
     host = asked.host or LOOPBACK
     listen = ListenOptions(host=host, port=asked.port, socket=asked.socket)
@@ -164,8 +162,6 @@ def _announce(cli: Invocation, asked: ServeOptions, url: str) -> None:
     if asked.host is not None and not _is_loopback(asked.host):
         out.note(EXPOSED.format(url.partition("#")[0]))
     if not asked.no_open and asked.socket is None:
-        from holdfast.cli._browser import open_browser  # noqa: PLC0415
-
         open_browser(url)
 
 

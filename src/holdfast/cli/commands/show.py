@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
 import orjson
 
+from holdfast._api.store import Store
 from holdfast._values.paths import find_at, parse_path
 from holdfast._values.records import Checkpoint
 from holdfast.cli import _command
@@ -34,9 +35,6 @@ from holdfast.views.messages import message_documents
 from holdfast.views.references import Revision, shown_reference
 from holdfast.views.rows import nodes_by_checkpoint
 from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
