@@ -11,9 +11,9 @@ import stores
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.cli._log_text import drawn
 from holdfast.cli.terminal.escape import cut, escaped, harmless, one_line, width
-from holdfast.cli.terminal.glyphs import ASCII, UNICODE
-from holdfast.cli.terminal.graph import drawn
+from holdfast.cli.terminal.output import ASCII, UNICODE
 from holdfast.cli.terminal.tables import aligned
 from holdfast.views.lanes import laid_out
 

@@ -14,9 +14,9 @@ import stores
 import holdfast
 from holdfast.backends.sqlite import PAGE
 from holdfast.cli import main
-from holdfast.cli._bisection import first_bad
 from holdfast.cli._diagnostics import file_system
 from holdfast.cli._text import counted
+from holdfast.cli.commands.bisect import first_bad
 from support.folders import FIXTURES
 from support.stores import backend_of
 

@@ -15,9 +15,9 @@ import orjson
 from holdfast._values.clock import now
 from holdfast._values.os_errors import NO_ROOM, no_room
 from holdfast.cli import _shell_completion, _status
-from holdfast.cli._error_text import for_command_line, hint_of
 from holdfast.cli._group import ROOT
 from holdfast.cli._invocation import COMPLETION, PROGRAM, Invocation
+from holdfast.cli._text import for_command_line, hint_of
 from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
 

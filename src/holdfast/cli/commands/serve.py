@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import atexit
+import shutil
 import signal
+import tempfile
+import threading
+import webbrowser
 from collections.abc import Callable
-from ipaddress import ip_address
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,24 +21,23 @@ import holdfast
 from holdfast._api.address import shown_address
 from holdfast._api.open import Opening
 from holdfast.cli import _command
-from holdfast.cli._browser import open_browser
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import flag, option
-from holdfast.cli._redaction import redactor
+from holdfast.cli._listening import (
+    LOOPBACK,
+    host_option,
+    new_token,
+    port_option,
+    warn_if_exposed,
+)
+from holdfast.cli._options import flag, option, redactor
 from holdfast.cli._store_address import must_exist
 from holdfast.errors import Unsupported
 
 if TYPE_CHECKING:  # an extra
     from holdfast.viewer import ListenOptions, ViewerOptions
 
-LOOPBACK = "127.0.0.1"
-# 192 bits.
-TOKEN_BYTES = 24
-EXPOSED = (
-    "warning: {} can be reached from other machines, and nothing is encrypted; put a"
-    " proxy with TLS in front of it, or use a tunnel to 127.0.0.1"
-)
+PAGE = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
@@ -51,14 +55,8 @@ class ServeOptions(msgspec.Struct, frozen=True):
 
 
 @_command.command("serve")
-@option("--host", "NAME", f"Address to listen on, {LOOPBACK} by default.")
-@option(
-    "--port",
-    "NUMBER",
-    "Port to listen on, a free one by default.",
-    type=click.IntRange(0, 65_535),
-    default=0,
-)
+@host_option
+@port_option(default=0)
 @option("--socket", "PATH", "Listen on a Unix socket instead.")
 @option("--prefix", "PATH", "The path under which a proxy serves it.", default="/")
 @option(
@@ -130,7 +128,7 @@ def _settings(
     host = asked.host or LOOPBACK
     listen = ListenOptions(host=host, port=asked.port, socket=asked.socket)
     options = ViewerOptions(
-        token=secrets.token_urlsafe(TOKEN_BYTES),
+        token=new_token(),
         address=shown_address(cli.address),
         prefix=asked.prefix,
         hosts=asked.allow_host,
@@ -159,15 +157,24 @@ def _announce(cli: Invocation, asked: ServeOptions, url: str) -> None:
     else:
         out.note(f"the viewer is at {url}")
         out.note("Ctrl-C stops it")
-    if asked.host is not None and not _is_loopback(asked.host):
-        out.note(EXPOSED.format(url.partition("#")[0]))
+    if asked.host is not None:
+        warn_if_exposed(out, asked.host, url.partition("#")[0])
     if not asked.no_open and asked.socket is None:
-        open_browser(url)
+        _open_browser(url)
 
 
-def _is_loopback(host: str) -> bool:
-    """Whether only programs on this machine can reach an address."""
-    try:
-        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+def _open_browser(url: str) -> None:
+    """Open a page by way of a file that only this user can read.
+
+    Other users of the machine see the arguments of all programs: the address, which has
+    the token, must not be one. The file is removed when this program ends.
+    """
+    folder = tempfile.mkdtemp(prefix="holdfast-viewer-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = Path(folder, "viewer.html")
+    file.touch(mode=0o600)
+    file.write_text(PAGE.format(escape(url, quote=True)), encoding="utf-8")
+    # A browser in the terminal does not return before it is closed.
+    opening = threading.Thread(target=webbrowser.open, args=(file.as_uri(),))
+    opening.daemon = True
+    opening.start()
