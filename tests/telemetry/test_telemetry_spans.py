@@ -12,7 +12,7 @@ import holdfast
 from holdfast import Agent, Conflict, NotFound
 from holdfast._api.address import store_address
 from holdfast.backends.sqlite import page_checksums
-from holdfast.telemetry._database import attributes_of
+from holdfast.telemetry._telemetry import attributes_of
 from support.stores import opened
 from support.telemetry import Exported
 

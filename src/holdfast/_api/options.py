@@ -9,7 +9,6 @@ from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api import scope as scope_api
 from holdfast._api.address import (
     open_backend,
     open_damaged_backend,
@@ -17,6 +16,7 @@ from holdfast._api.address import (
     store_address,
 )
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
+from holdfast._api.runner import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
@@ -130,7 +130,7 @@ async def make_ready(
         await context.backend.ready()
         await _check_keys(context)
         if scope is not None:
-            context = scope_api.scope_of(context, scope, is_borrowed=False)
+            context = scope_of(context, scope, is_borrowed=False)
         if seal is not None:
             await seals.check_seal(context, seal)
         if await has_intent(context):

@@ -19,9 +19,9 @@ Stores without one have the plain classes, and do not pay for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from time import monotonic
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from holdfast._api import scope as scope_api
 from holdfast._api import worker
 from holdfast._api.wrong_api import OfThisProcess
 from holdfast._engine.context import Context, Observation, Observer
@@ -54,6 +54,11 @@ Named = TypeVar("Named", bound=str | OfThread)
 Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
 # An operation that takes a cursor, a limit and for how many seconds it may wait.
 Polled: TypeAlias = Operation[[int, int, float], Page[T]]
+
+
+def scope_of(context: Context, name: str, *, is_borrowed: bool = True) -> Context:
+    """A scope of an open store; closing it leaves one that ``is_borrowed`` open."""
+    return scoped.scoped(context, name, is_borrowed=is_borrowed, timer=monotonic)
 
 
 class Runner(OfThisProcess):
@@ -191,7 +196,7 @@ class AsyncRunner(OfThisProcess):
 
     def scoped(self, scope: str) -> AsyncRunner:
         """A runner for a scope of the store, in the same threads."""
-        context, threads = scope_api.scope_of(self.context, scope), self._threads
+        context, threads = scope_of(self.context, scope), self._threads
         if threads is None:
             return _new_async_runner(context)
         saving = scoped.scoped_alike(context, self._saving)

@@ -12,7 +12,6 @@ from holdfast._api import agents as agent_api
 from holdfast._api import conversations as conversation_api
 from holdfast._api import documents as document_api
 from holdfast._api import plugins, transfer
-from holdfast._api import scope as scope_api
 from holdfast._api import streams as stream_api
 from holdfast._api import transaction as transaction_api
 from holdfast._api.keywords import (
@@ -26,7 +25,13 @@ from holdfast._api.keywords import (
 )
 from holdfast._api.options import open_new, over
 from holdfast._api.plugins import ImportOptions
-from holdfast._api.runner import AsyncRunner, Runner, new_async_runner, new_runner
+from holdfast._api.runner import (
+    AsyncRunner,
+    Runner,
+    new_async_runner,
+    new_runner,
+    scope_of,
+)
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._api.wrong_api import AsyncOnly, SyncOnly
 from holdfast._engine.context import Context
@@ -158,7 +163,7 @@ class Store(SyncOnly):
         the feed are those of the scope. Closing it ends the use of this handle;
         closing the store ends that of all its scopes. A scope can have scopes.
         """
-        return Store(scope_api.scope_of(self.runner.context, name))
+        return Store(scope_of(self.runner.context, name))
 
     # --- threads ----------------------------------------------------------------------
 
