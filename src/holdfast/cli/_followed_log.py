@@ -24,7 +24,8 @@ def followed(
     cli: Invocation, store: Store, listing: HistoryListing, shown: Shown
 ) -> None:
     """Print a listing oldest first, then what its thread saves, until Ctrl-C."""
-    text = LogText(cli.out, store, _turned(listing), shown)
+    oldest_first = replace(listing, entries=listing.entries[::-1])
+    text = LogText(cli.out, store, oldest_first, shown)
     _print(cli, text)
     last = max((entry.checkpoint.seq for entry in listing.entries), default=0)
     for checkpoint in _saved(store, listing.thread, last):
@@ -32,10 +33,6 @@ def followed(
         entry = LineageEntry(checkpoint, (), names)
         text = text.continued(replace(listing, entries=[entry]))
         _print(cli, text)
-
-
-def _turned(listing: HistoryListing) -> HistoryListing:
-    return replace(listing, entries=listing.entries[::-1])
 
 
 def _saved(store: Store, thread: str, after: int) -> Iterator[Checkpoint]:
