@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
 from functools import cache
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -14,7 +13,7 @@ from holdfast._api.address import StoreAddress
 from holdfast._values.arguments import checked_flag, kind_of
 from holdfast.errors import Unstorable
 from holdfast.telemetry._instruments import Instruments, LogFile
-from holdfast.telemetry._operation import ObservedOperation
+from holdfast.telemetry._operation import StoreObserver
 
 SCOPE = "holdfast"
 # The version of the semantic conventions that the names of the attributes come from.
@@ -65,32 +64,6 @@ class Telemetry:
             log,
             encrypted_names=self._encrypted_names,
         )
-
-
-class StoreObserver:
-    """Makes a span and metrics for every operation of one store."""
-
-    def __init__(
-        self,
-        tracer: trace.Tracer,
-        instruments: Instruments,
-        attributes: dict[str, str | int],
-        log: LogFile | None,
-        *,
-        encrypted_names: bool,
-    ) -> None:
-        self.tracer, self.instruments, self.attributes = tracer, instruments, attributes
-        self.encrypted_names = encrypted_names
-        # The instruments look at the log for as long as this observer exists.
-        self._log = log
-        if log is not None:
-            instruments.watch(log)
-
-    def observe(
-        self, operation: Callable[..., object], args: Sequence[object]
-    ) -> ObservedOperation:
-        """An operation that is about to start."""
-        return ObservedOperation(self, operation, args)
 
 
 @cache
