@@ -68,6 +68,7 @@ demo: $(or $(wildcard $(VENV)/run-ready),.venv-demo/ready) ## watch an agent bei
 	$(<D)/bin/python demo/run.py
 
 bench: $(VENV)/bench-ready $(FRAMEWORKS:%=.venv-%/ready) ## measure against the peers, print the table
+	.venv-pydantic_ai/bin/python -m pip install $(AS_PINNED) -r benchmarks/frameworks/pydantic_ai.txt
 	$(BIN)/python -m benchmarks
 
 volume: $(VENV)/bench-ready ## build stores of a million threads, measure what grows: an hour

@@ -5,6 +5,7 @@ from importlib import import_module
 
 PROGRAMS = {
     "contest": "benchmarks.contest.main",
+    "page": "benchmarks.page",
     "turns": "benchmarks.turns",
     "volume": "benchmarks.volume",
 }

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any
 
 import holdfast
+from benchmarks.inner.engine import declaration_of
 from benchmarks.measure import DURABILITIES, Bench, Durability, Pair, alternate
 from benchmarks.report import Row, times
-from holdfast._engine.effects import calls
-from holdfast._messages.transcript import TranscriptCall
-from holdfast._port import NEW_THREAD
-from holdfast.effects import declaration_of
+from holdfast.backends import NEW_THREAD
+from holdfast.operations.effects import calls
+from holdfast.operations.transcripts import TranscriptCall
 from holdfast.recorder import Recorder
 
 HI = {"role": "user", "content": "Please settle these orders."}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.contest import environment as packaged
 from benchmarks.contest.workload import Writer
-from holdfast.cli._diagnostics import file_system
+from benchmarks.inner.cli import file_system
 
 PEERS = (
     "langgraph",

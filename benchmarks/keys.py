@@ -10,7 +10,7 @@ import holdfast
 from benchmarks.contest.workload import Writer
 from benchmarks.measure import Bench, Pair, Work, alternate
 from benchmarks.report import Row
-from holdfast._api.options import OpenOptions
+from holdfast.operations import OpenOptions
 
 KEY = bytes(range(32))
 STATE = 1000

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import orjson
 
+from benchmarks import page
 from benchmarks.apart import frameworks
 from benchmarks.append import append
 from benchmarks.cli import cli
@@ -38,9 +39,7 @@ from benchmarks.telemetry import telemetry
 from benchmarks.viewer import viewer
 from benchmarks.workspace import workspace
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "benchmarks" / "results.json"
-CHART = ROOT / "docs" / "disk-size.svg"
+CHART = Path(__file__).resolve().parent.parent / "docs" / "disk-size.svg"
 
 BENCHMARKS: dict[str, Callable[[Bench], None]] = {
     "import": startup,
@@ -101,7 +100,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--chart", type=Path, metavar="PATH", help=f"sizes {whole}")
     options = parser.parse_args(arguments)
     if not options.quick and not options.only:
-        options.json = options.json or RESULTS
+        options.json = options.json or page.RESULTS
         options.chart = options.chart or CHART
     return options
 
@@ -146,6 +145,8 @@ def _keep(
             "fdatasync before each": run.syncs,
         }
         results.write_bytes(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
+    if results == page.RESULTS:
+        page.main()
     if picture is not None and run.series:
         picture.parent.mkdir(exist_ok=True)
         picture.write_text(drawn(run.series))

@@ -15,13 +15,12 @@ from msgspec.structs import replace
 import holdfast
 from benchmarks.contest.units import duration, volume
 from benchmarks.contest.workload import Writer
+from benchmarks.inner.engine import SearchQuery, query
 from benchmarks.measure import Bench, Pair, alternate, disk_size, timed
 from benchmarks.report import Row, times
 from benchmarks.volume_stores import COMMON, RARE, fill_threads
-from holdfast._engine.context import Context
-from holdfast._engine.search import query
-from holdfast._engine.search.query import SearchQuery
-from holdfast._port import run
+from holdfast.backends import run
+from holdfast.operations import Context
 
 MESSAGES, IN_ONE = 200_000, 100
 # Threads, messages a second in the first search, how much slower later ones may get.

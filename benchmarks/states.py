@@ -27,7 +27,7 @@ from benchmarks.measure import (
 )
 from benchmarks.peers import plain_database, settings
 from benchmarks.report import Row, failed, times
-from holdfast._values.codec import encode
+from holdfast.operations.values import codec
 
 STATE = 1000
 
@@ -45,7 +45,7 @@ def _save_against_floor(bench: Bench) -> None:
     with bench.place() as folder, open(os.path.join(folder, "floor"), "wb") as file:
 
         def floor() -> None:
-            encode(state)  # and look at the types of all of it
+            codec.encode(state)  # and look at the types of all of it
             os.write(file.fileno(), bytes(4096))  # the file grows, as a log does
             os.fdatasync(file.fileno())
 

@@ -7,11 +7,10 @@ from functools import partial
 
 import holdfast
 from benchmarks.contest.units import volume
+from benchmarks.inner.viewer import READINGS, Showing, query_of
 from benchmarks.measure import Bench, Work, alternate
 from benchmarks.report import Row, times
 from benchmarks.viewer_page import chromium, memory
-from holdfast.viewer.reading import READINGS, query_of
-from holdfast.views.showing import Showing
 
 FEW, MANY = 100, 100_000
 STEPS = 100

@@ -20,9 +20,9 @@ import msgspec
 import psycopg
 
 import holdfast
+from benchmarks.inner.stores import page_checksums
 from benchmarks.measure import Work, timed
 from benchmarks.volume_stores import COMMON, LONG, RARE
-from holdfast.backends.sqlite import page_checksums
 from holdfast.retention import Retention
 
 COUNT = "select count(*) from {}thread where deleted_at is null and head is not null"

@@ -16,17 +16,17 @@ import psycopg
 
 import holdfast
 from benchmarks.contest.workload import Writer
-from holdfast._values.records import Segment
-from holdfast.backends._sql.rows import (
+from benchmarks.inner.stores import (
     NUMBER_BITS,
+    POSTGRES_CODEC,
+    SQLITE_CODEC,
     CheckpointRow,
     Row,
     ThreadRow,
+    rows,
     segment_checksum,
 )
-from holdfast.backends.postgres._rows import CODEC as THEIRS
-from holdfast.backends.sqlite._rows import CODEC as OURS
-from holdfast.backends.sqlite._statements import rows
+from holdfast.backends import Segment
 
 TASKS = 256
 TEXTS = 1000
@@ -138,8 +138,8 @@ def _checkpoints(source: apsw.Connection, names: dict[int, str]) -> Iterator[Row
     [(last,)] = rows(source, "last_checkpoint")
     for row in rows_between(source, "rescue_checkpoints", last):
         found = CheckpointRow(*row)
-        yield THEIRS.checkpoint_row(
-            OURS.checkpoint((names[found.thread], *row[1:])),
+        yield POSTGRES_CODEC.checkpoint_row(
+            SQLITE_CODEC.checkpoint((names[found.thread], *row[1:])),
             seq=found.seq,
             family=found.family,
             thread=found.thread,

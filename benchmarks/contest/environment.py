@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import holdfast
 from benchmarks.contest.peers import version_of
-from holdfast._api.plugins import sqlite_build
+from benchmarks.inner.cli import sqlite_build
 
 
 def environment(packages: Iterable[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from benchmarks.contest.figures import NOISE, Figures, Ratios, Recorded
 from benchmarks.contest.peers import PEERS, Peer
 from benchmarks.contest.report import Report
 from benchmarks.contest.units import duration, volume
-from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
+from benchmarks.inner.cli import Cell, Line, Span, aligned
 
 HEAD = ("on disk", "", "a turn", "", "grows", "load", "", "last ten", "", "lost")
 HEAD_TWICE = ("on disk", "", "a turn", "", "grows")

@@ -24,7 +24,7 @@ from benchmarks.contest.figures import FULL, QUICK
 from benchmarks.contest.lines import lines
 from benchmarks.contest.peers import chosen
 from benchmarks.contest.report import measure
-from holdfast.cli._diagnostics import VOLATILE, file_system
+from benchmarks.inner.cli import VOLATILE, file_system
 
 INTERRUPTED = 130
 

@@ -1,17 +1,18 @@
 """A conversation in each store for Pydantic AI: size, time, loading, lost updates.
 
-The framework ships a store in memory only. Beside it stands what is written by hand
-instead: a table with a row for each entry.
+The framework ships a store in memory; one on SQLite is in pydantic-ai-harness. That
+names another version of the framework than our adapter, and works with this one, too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
 
 from pydantic import TypeAdapter
 from pydantic_ai import Agent
@@ -19,13 +20,13 @@ from pydantic_ai.conversation import Conversation
 from pydantic_ai.conversation_store import (
     ConversationConflict,
     ConversationEntry,
-    ConversationRecord,
     ConversationStore,
     InMemoryConversationStore,
 )
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.usage import UsageLimits
+from pydantic_ai_harness.step_persistence import conversations as harness
 
 import holdfast
 from benchmarks.contest.workload import ASSISTANT_SIZE, USER_SIZE, Writer
@@ -36,151 +37,130 @@ ID = "chat"
 LOADS = 20
 UPDATES = 100
 NO_LIMITS = UsageLimits(request_limit=None)
-Opened = Callable[[str], AbstractContextManager[ConversationStore]]
 ENTRY = TypeAdapter(ConversationEntry)
-RECORD = TypeAdapter(ConversationRecord)
-
-SCHEMA = """
-pragma journal_mode = wal;
-pragma synchronous = full;
-create table if not exists record (id text primary key, revision text, content text);
-create table if not exists entry (id text primary key, parent text, content text);
-"""
-HISTORY = """
-with recursive line (id, parent, content, depth) as (
-    select id, parent, content, 0 from entry where id = ?
-    union all
-    select entry.id, entry.parent, entry.content, depth + 1
-    from line join entry on entry.id = line.parent
-)
-select content from line order by depth desc
-"""
 
 
-class RowStore(ConversationStore):
-    """A row for each entry and each record, each change one transaction."""
+class Chat(Protocol):
+    """One conversation in a store."""
+
+    async def turn(self, writer: Writer) -> None:
+        """Load the conversation, let a model answer, save."""
+        ...
+
+    async def load(self) -> int:
+        """Load everything, and count the messages."""
+        ...
+
+
+Opened = Callable[[str], AbstractContextManager[Chat]]
+
+
+def agent(writer: Writer) -> Agent:
+    """An agent that answers with one text."""
+    answer = ModelResponse(parts=[TextPart(writer.text(ASSISTANT_SIZE))])
+    return Agent(FunctionModel(lambda *_: answer))
+
+
+class StoredChat:
+    """A conversation in a store with the framework's interface."""
+
+    def __init__(self, store: ConversationStore) -> None:
+        self._store = store
+
+    async def turn(self, writer: Writer) -> None:
+        answering = agent(writer)
+        before = await self._store.load(ID) or Conversation(conversation_id=ID)
+        prompt = writer.text(USER_SIZE)
+        result = await answering.run(
+            prompt, conversation=before, usage_limits=NO_LIMITS
+        )
+        await self._store.save(result)
+
+    async def load(self) -> int:
+        loaded = await self._store.load(ID)
+        assert loaded is not None
+        return len(loaded.messages)
+
+
+class HarnessChat:
+    """A conversation in the harness's store, which takes all messages each time."""
 
     def __init__(self, path: str) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None)
-        self._db.executescript(SCHEMA)
+        self._store = harness.SqliteConversationStore(database=Path(path))
 
-    def close(self) -> None:
-        self._db.close()
+    async def turn(self, writer: Writer) -> None:
+        answering = agent(writer)
+        saved = await self._saved()
+        prompt = writer.text(USER_SIZE)
+        result = await answering.run(
+            prompt, message_history=saved.messages, usage_limits=NO_LIMITS
+        )
+        messages = result.all_messages()
+        await self._store.save(summary=saved.summary, messages=messages)
 
-    async def read_record(self, conversation_id: str) -> ConversationRecord | None:
-        query = "select content from record where id = ?"
-        found = self._db.execute(query, (conversation_id,)).fetchone()
-        return RECORD.validate_json(found[0]) if found else None
+    async def _saved(self) -> harness.SavedConversation:
+        try:
+            return await self._store.get(conversation_id=ID)
+        except LookupError:
+            summary = harness.ConversationSummary(id=ID, workspace="")
+            return harness.SavedConversation(summary=summary, messages=[])
 
-    async def read_records(
-        self, *, scope: str | None = None, limit: int | None = None
-    ) -> Sequence[ConversationRecord]:
-        raise NotImplementedError
-
-    async def delete_record(
-        self, conversation_id: str, *, expected_revision: str
-    ) -> None:
-        raise NotImplementedError
-
-    async def read_entry(self, entry_id: str) -> ConversationEntry:
-        query = "select content from entry where id = ?"
-        return ENTRY.validate_json(self._db.execute(query, (entry_id,)).fetchone()[0])
-
-    async def read_history(
-        self, head_id: str | None, *, limit: int | None = None
-    ) -> list[ConversationEntry]:
-        assert limit is None
-        found = self._db.execute(HISTORY, (head_id,)).fetchall()
-        return [ENTRY.validate_json(content) for [content] in found]
-
-    async def write_record(
-        self,
-        record: ConversationRecord,
-        *,
-        new_entries: Sequence[ConversationEntry] = (),
-        expected_revision: str | None,
-    ) -> None:
-        content = RECORD.dump_json(record).decode()
-        row = (record.conversation_id, record.revision, content)
-        rows = [(e.id, e.parent_id, ENTRY.dump_json(e).decode()) for e in new_entries]
-        with self._db:
-            self._db.execute("begin immediate")
-            query = "select revision from record where id = ?"
-            found = self._db.execute(query, row[:1]).fetchone()
-            if (found[0] if found else None) != expected_revision:
-                raise ConversationConflict(record.conversation_id)
-            self._db.executemany("insert into entry values (?, ?, ?)", rows)
-            self._db.execute("insert or replace into record values (?, ?, ?)", row)
+    async def load(self) -> int:
+        return len((await self._saved()).messages)
 
 
-async def turn(store: ConversationStore, writer: Writer) -> None:
-    """Load the conversation, let a model answer, save."""
-    answer = ModelResponse(parts=[TextPart(writer.text(ASSISTANT_SIZE))])
-    agent = Agent(FunctionModel(lambda *_: answer))
-    before = await store.load(ID) or Conversation(conversation_id=ID)
-    result = await agent.run(
-        writer.text(USER_SIZE), conversation=before, usage_limits=NO_LIMITS
-    )
-    await store.save(result)
-
-
-async def talk(measured: Measured, store: ConversationStore, turns: int) -> None:
+async def talk(measured: Measured, chat: Chat, turns: int) -> None:
     writer = Writer(1)
     for _ in range(turns):
         with measured.turn():
-            await turn(store, writer)
+            await chat.turn(writer)
 
 
-async def load(measured: Measured, store: ConversationStore, turns: int) -> None:
+async def load(measured: Measured, chat: Chat, turns: int) -> None:
     """Load everything, in processor time: nothing is waited for."""
     start = time.process_time()
-    loaded = await store.load(ID)
+    loaded = await chat.load()
     measured.loads.append(time.process_time() - start)
-    assert loaded is not None
-    assert len(loaded.messages) == 2 * turns
+    assert loaded == 2 * turns
 
 
-async def race(stores: Sequence[ConversationStore]) -> int:
+async def race(chats: Sequence[Chat]) -> int:
     """How many of a hundred turns of two writers are gone although they were saved."""
     saved = 0
 
-    async def write(store: ConversationStore) -> None:
+    async def write(chat: Chat) -> None:
         nonlocal saved
         writer = Writer(2)
         for _ in range(UPDATES // 2):
-            with suppress(ConversationConflict):
-                await turn(store, writer)
+            with suppress(ConversationConflict, harness.ConversationConflict):
+                await chat.turn(writer)
                 saved += 1
 
-    await asyncio.gather(*map(write, stores))
-    final = await stores[0].load(ID)
-    assert final is not None
-    return saved - len(final.messages) // 2
+    await asyncio.gather(*map(write, chats))
+    return saved - await chats[0].load() // 2
 
 
 @contextmanager
-def by_rows(path: str) -> Generator[ConversationStore]:
-    """The table in a file, open inside of the block."""
-    store = RowStore(path)
-    yield store
-    store.close()
+def by_harness(path: str) -> Generator[Chat]:
+    """The harness's store, which opens the file for each call."""
+    yield HarnessChat(path)
 
 
 @contextmanager
-def by_holdfast(path: str) -> Generator[ConversationStore]:
+def by_holdfast(path: str) -> Generator[Chat]:
     """Our store in a file, open inside of the block."""
     with holdfast.open(path) as store:
-        yield HoldfastConversationStore(store)
+        yield StoredChat(HoldfastConversationStore(store))
 
 
 def in_file(name: str, folder: str, turns: int, opened: Opened) -> Measured:
-    """The conversation in a file, which is opened anew for each load."""
+    """The conversation in a file, which is opened again for each load."""
     measured, path = Measured(name), os.path.join(folder, f"{name}.db")
-    with opened(path) as store:
-        asyncio.run(talk(measured, store, turns))
+    with opened(path) as chat:
+        asyncio.run(talk(measured, chat, turns))
     for _ in range(LOADS):
-        with opened(path) as store:
-            asyncio.run(load(measured, store, turns))
+        with opened(path) as chat:
+            asyncio.run(load(measured, chat, turns))
     measured.size = os.path.getsize(path)
     rivals = os.path.join(folder, f"{name}-rivals.db")
     with opened(rivals) as one, opened(rivals) as other:
@@ -191,12 +171,12 @@ def in_file(name: str, folder: str, turns: int, opened: Opened) -> Measured:
 def in_memory(turns: int) -> Measured:
     """The conversation in the framework's own store; its size is that of its JSON."""
     measured, store = Measured("InMemoryConversationStore"), InMemoryConversationStore()
-    asyncio.run(talk(measured, store, turns))
+    asyncio.run(talk(measured, StoredChat(store), turns))
     for _ in range(LOADS):
-        asyncio.run(load(measured, store, turns))
+        asyncio.run(load(measured, StoredChat(store), turns))
     entries = asyncio.run(store.load_entries(ID)) or []
     measured.size = sum(len(ENTRY.dump_json(entry)) for entry in entries)
-    rival = InMemoryConversationStore()
+    rival = StoredChat(InMemoryConversationStore())
     measured.lost = asyncio.run(race([rival, rival]))
     return measured
 
@@ -204,8 +184,8 @@ def in_memory(turns: int) -> Measured:
 def measure(folder: str, turns: int) -> tuple[Measured, list[Measured]]:
     """Holdfast, and the others."""
     ours = in_file("HoldfastConversationStore", folder, turns, by_holdfast)
-    rows = in_file("a row an entry, SQLite", folder, turns, by_rows)
-    return ours, [in_memory(turns), rows]
+    theirs = in_file("SqliteConversationStore", folder, turns, by_harness)
+    return ours, [in_memory(turns), theirs]
 
 
 if __name__ == "__main__":

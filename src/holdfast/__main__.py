@@ -28,7 +28,7 @@ class Deferring:
     def find_spec(
         name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """As for every finder; packages are loaded at once."""
+        """Find a module of ours and defer its loading; packages are loaded at once."""
         if not name.startswith("holdfast."):
             return None
         spec = PathFinder.find_spec(name, path, target)

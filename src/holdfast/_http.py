@@ -1,7 +1,7 @@
-"""What our servers share over HTTP: the check of requests, listening and stopping.
+"""HTTP for our servers: the check of requests, listening and stopping.
 
-Neither the viewer's nor the MCP server's, since each needs an extra that the other does
-not: Jinja, and the SDK of the protocol.
+It is a part of neither the viewer nor the MCP server, because each of them needs an
+extra that the other does not: Jinja, and the SDK of the protocol.
 
 Every request is checked: its Host, its Origin and its token. A web page in a browser on
 this machine can reach a server on loopback. Such a request has a ``Host`` that is the

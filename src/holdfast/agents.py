@@ -76,7 +76,7 @@ class AgentCheckpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgentSnapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent's checkpoint holds: the agent, and its conversations.
+    """The content of an agent's checkpoint: the agent, and its conversations.
 
     The conversations come without their messages, last used first;
     ``agents.load_conversation`` gives one with its messages.
@@ -88,7 +88,7 @@ class AgentSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a restore changes.
+    """The changes that a restore would make.
 
     ``agent_changed`` says whether the agent itself goes back. The others are ids of
     conversations: ``rewound`` go back to the checkpoint, ``revived`` were deleted and
@@ -108,6 +108,6 @@ class RestorePreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restored(RestorePreview, frozen=True, kw_only=True):
-    """What a restore changed; restoring ``recovery`` undoes it."""
+    """The changes that a restore made; restoring ``recovery`` undoes it."""
 
     recovery: AgentCheckpoint

@@ -66,17 +66,17 @@ class Conversation(msgspec.Struct, kw_only=True):
 
     @property
     def message_count(self) -> int:
-        """How many messages there are."""
+        """The number of messages."""
         return len(self.messages)
 
     @property
     def exchange_count(self) -> int:
-        """How many user messages have a reply."""
+        """The number of user messages that have a reply."""
         return tally(map(stored, self.messages)).exchanges
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no message of the user yet."""
+        """True if there is no message of the user yet."""
         return not any(transcript.role_of(stored(m)) == "user" for m in self.messages)
 
     def add(self, *messages: AnyMessage) -> None:

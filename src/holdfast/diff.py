@@ -76,17 +76,17 @@ class Diff(msgspec.Struct, frozen=True):
 
     @property
     def added(self) -> tuple[Change, ...]:
-        """What only the new state has."""
+        """The values that only the new state has."""
         return self._only("added")
 
     @property
     def removed(self) -> tuple[Change, ...]:
-        """What only the old state had."""
+        """The values that only the old state had."""
         return self._only("removed")
 
     @property
     def changed(self) -> tuple[Change, ...]:
-        """What both have, with another value."""
+        """The values that both have, and that differ."""
         return self._only("changed")
 
     def patch(self) -> list[dict[str, object]]:
@@ -115,7 +115,7 @@ class Diff(msgspec.Struct, frozen=True):
 
 
 def diff(old: object, new: object) -> Diff:
-    """What changed from ``old`` to ``new``; 1, 1.0 and True are all different.
+    """The changes from ``old`` to ``new``; 1, 1.0 and True are all different.
 
     Dicts, lists and tuples are compared inside, anything else is one value. The order
     of a dict's keys does not count, and NaN equals NaN.
@@ -282,7 +282,7 @@ def _blocks(old: _List, new: _List) -> Iterator[tuple[range, range]]:
 
 
 def _shared_ends(old: _List, new: _List) -> tuple[int, int]:
-    """How many leading and how many trailing elements are the same in both."""
+    """The numbers of equal leading and of equal trailing elements."""
     shorter = min(len(old), len(new))
     head = tail = 0
     while head < shorter and same(old[head], new[head]):
@@ -325,7 +325,7 @@ def _mark(value: object) -> int:
 
 
 def same(old: object, new: object) -> bool:
-    """Whether two values are equal in every type, so that `diff` finds nothing."""
+    """True if two values are equal in every type, so that `diff` finds nothing."""
     pairs = [(old, new)]
     while pairs:
         a, b = pairs.pop()

@@ -31,7 +31,7 @@ class Document(msgspec.Struct, kw_only=True, metaclass=OptionsMeta):
 
     @property
     def is_text(self) -> bool:
-        """Whether the content is text."""
+        """True if the content is text."""
         return isinstance(self.content, str)
 
 

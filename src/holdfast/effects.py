@@ -71,7 +71,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def place(self) -> Place:
-        """Where it stands: the thread, the key in its journal, and the attempt."""
+        """The thread, the key in its journal, and the attempt."""
         return self.thread, self.key, self.attempt
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compensation(msgspec.Struct, frozen=True):
-    """What was undone of the effects left behind, newest first, and what was not.
+    """The effects left behind that were undone, newest first, and the others.
 
     ``kept`` have no ``undo``; of ``unknown`` it is not known whether they, or their
     undoing, took effect.
@@ -95,7 +95,7 @@ class Compensation(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool says about itself."""
+    """The declaration of a tool: repeatable, or once by a key, with its undo."""
 
     is_repeatable: bool = False
     key: Key | None = None
@@ -103,7 +103,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy | None = None
 
     def identity(self, tool: str, arguments: Any) -> str:
-        """What is equal for two calls of the tool that mean the same effect."""
+        """A text that is equal for two calls that mean the same effect."""
         if self.key is None:
             return identity(tool, masked(arguments))
         if callable(self.key):
@@ -165,7 +165,7 @@ def _declared(function: F, declared: Declaration) -> F:
 
 
 def declaration_of(function: object) -> Declaration:
-    """What a tool says about itself."""
+    """The declaration of a tool; `UNDECLARED` if it has none."""
     found = getattr(function, _MARK, UNDECLARED)
     return cast("Declaration", found)
 

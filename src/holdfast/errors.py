@@ -1,4 +1,4 @@
-"""Everything Holdfast raises on purpose.
+"""The errors that Holdfast raises on purpose.
 
     HoldfastError
     ├── NotFound        (LookupError)   no such thread, checkpoint, label, tag or file
@@ -62,7 +62,7 @@ class HoldfastError(Exception):
 
 
 class NotFound(HoldfastError, LookupError):
-    """What was named does not exist; ``matches`` are the candidates if ambiguous."""
+    """The named thing does not exist; ``matches`` are the candidates if ambiguous."""
 
     default_code = "not_found"
     exit_status = 3

@@ -1,6 +1,6 @@
 """Recorders: they take the steps of an agent's loop and save them.
 
-What a recorder gets is durable when the method returns. Its strategy decides which
+Each step is durable when the recorder's method returns. Its strategy decides which
 steps become checkpoints of the conversation, with all that is needed to resume there.
 """
 
@@ -35,7 +35,7 @@ Tools: TypeAlias = Mapping[str, Callable[..., Any]] | Sequence[Callable[..., Any
 
 
 class RecorderOptions(TypedDict, total=False):
-    """How a recorder works.
+    """Options of a recorder.
 
     ``save`` says when to make a checkpoint. ``repair`` says what to do with tool calls
     that have no result when a conversation is loaded and none is in the journal. With
@@ -112,7 +112,7 @@ def _by_name(tools: Tools) -> dict[str, Callable[..., Any]]:
 
 
 class _Properties(OfThisProcess):
-    """What a recorder shows of its recording; none of it waits."""
+    """Properties of a recording; none of them waits."""
 
     _recording: Recording
 
@@ -164,12 +164,12 @@ class _Properties(OfThisProcess):
 
     @property
     def pending(self) -> int:
-        """How many messages are in the journal and not in a checkpoint yet."""
+        """The number of messages that are in the journal and in no checkpoint yet."""
         return self._recording.pending
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """What was wrong with the transcript when it was loaded."""
+        """The defects that the transcript had when it was loaded."""
         return self._recording.repairs
 
     @property
@@ -182,8 +182,8 @@ class Recorder(_Properties):
     """Records a conversation; ``store.conversations.recorder(id)``.
 
     It continues where the conversation stopped; the first save creates one that does
-    not exist. What a method was given is durable when it returns. An error of a save is
-    raised and loses nothing: what was recorded stays pending and goes with the next
+    not exist. The arguments of a method are durable when it returns. An error of a save
+    is raised and loses nothing: what was recorded stays pending and goes with the next
     save, so do not record it again. Usable from several threads at once, for tools that
     run side by side.
     """
@@ -274,8 +274,8 @@ class Recorder(_Properties):
         """Undo the effects left behind, newest first, by the ``undo`` of their tools.
 
         Each is journaled before and after, so that a repeated call goes on where the
-        last one ended. What another fork still has is not undone. The tools are those
-        that the recorder was opened with.
+        last one ended. Effects that another fork still has are not undone. The tools
+        are those that the recorder was opened with.
         """
         return run(self._steps.compensate())
 
@@ -292,16 +292,17 @@ class Recorder(_Properties):
         *,
         again: bool = False,
     ) -> Any:
-        """What ``function(**arguments)`` returns; it is run once, also after a crash.
+        """The result of ``function(**arguments)``, which runs once, also after a crash.
 
         Without a function it is the tool of this name that the recorder was opened
-        with. What led to the call is durable first, the call is journaled before it is
-        made and its result after it: the next time, the stored result is returned and
-        nothing is run. An effect that a rewind has left behind is not repeated either:
-        see `holdfast.once`. `Conflict` with the code ``call_interrupted`` means that
-        the call began and its end was never recorded: find out what happened, then pass
-        ``again=True`` or `resolve` it. A call that raised may be made again. One id
-        with another name or other arguments is a `Conflict`.
+        with. The messages before the call are durable first, the call is journaled
+        before it is made and its result after it: the next time, the stored result is
+        returned and nothing is run. An effect that a rewind has left behind is not
+        repeated either: see `holdfast.once`. `Conflict` with the code
+        ``call_interrupted`` means that the call began and its end was never recorded:
+        find out what happened, then pass ``again=True`` or `resolve` it. A call that
+        raised may be made again. One id with another name or other arguments is a
+        `Conflict`.
         """
         return run(self._steps.call(call, function, again=again))
 
@@ -319,7 +320,7 @@ class Recorder(_Properties):
 
 
 class AsyncRecorder(_Properties):
-    """As `Recorder`, awaited; the functions it calls may be coroutine functions.
+    """Like `Recorder`, awaited; the functions it calls may be coroutine functions.
 
     Awaiting a new one loads its conversation.
     """

@@ -46,7 +46,7 @@ class Thin(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta):
-    """What survives a prune: everything that at least one of the rules keeps.
+    """Rules of a prune: it keeps all that at least one of the rules keeps.
 
     Of each thread's checkpoints: the ``last`` n, those saved ``within`` an age, and a
     ``thin`` selection; without any of the three, all of them. A thread's head is always
@@ -103,30 +103,30 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True, metaclass=OptionsMeta
 
     @property
     def thins_threads(self) -> bool:
-        """Whether checkpoints of threads that stay may be removed."""
+        """True if checkpoints of threads that stay may be removed."""
         return (self.last, self.within, self.thin) != (None, None, None)
 
     def oldest_kept(self, now: int) -> int | None:
-        """When the oldest checkpoint was saved that is kept for its age alone."""
+        """The oldest time of saves kept for their age, ``None`` without a rule."""
         return None if self.within is None else now - _microseconds(self.within)
 
     def may_thin(self, kind: str) -> bool:
-        """Whether checkpoints of a thread of a kind may be removed."""
+        """True if checkpoints of threads of this kind may be removed."""
         # An agent's checkpoint has pins, which are removed only by deleting it.
         return self.thins_threads and self.is_for(kind) and kind != AGENT_CHECKPOINTS
 
     def is_for(self, kind: str) -> bool:
-        """Whether the rules apply to threads of a kind."""
+        """True if the rules apply to threads of this kind."""
         return self.kinds is None or kind in self.kinds
 
     @property
     def drops_threads(self) -> bool:
-        """Whether whole threads may be removed."""
+        """True if whole threads may be removed."""
         rules = (self.idle, self.threads_per_owner, self.threads_in_all)
         return rules != (None, None, None)
 
     def may_drop(self, kind: str) -> bool:
-        """Whether threads of a kind may be removed."""
+        """True if threads of this kind may be removed."""
         if self.kinds is None:
             return kind not in LASTING
         return kind in self.kinds and kind not in HELD
@@ -162,7 +162,7 @@ class ThreadRules:
         self._kept = 0
 
     def drops(self, thread: ThreadRecord) -> bool:
-        """Whether a thread is not kept; they are asked for last used first."""
+        """True if the thread is not kept; callers ask in the order of last use."""
         policy = self._policy
         if not policy.drops_threads or not policy.may_drop(thread.kind):
             return False
@@ -170,7 +170,7 @@ class ThreadRules:
         is_idle = self._oldest is not None and thread.updated_at < self._oldest
         own = None if thread.owner is None else policy.threads_per_owner
         is_extra = _exceeds(self._used[thread.owner], own)
-        # One that goes anyway takes no place of another.
+        # A thread that is removed anyway takes no place of another.
         if is_idle or is_extra or _exceeds(self._kept + 1, policy.threads_in_all):
             return True
         self._kept += 1
@@ -182,7 +182,7 @@ def _exceeds(number: int, most: int | None) -> bool:
 
 
 def places_kept(policy: Retention, saved_at: Sequence[int], now: int) -> Iterator[int]:
-    """Which saves of a thread its rules keep, by their places from the oldest on.
+    """The saves of a thread that its rules keep, by their places from the oldest on.
 
     One that several rules keep is given several times.
     """

@@ -1,4 +1,4 @@
-"""When a recorder saves, as values: ``after_tool_batch() | every(5)``.
+"""Rules that say when a recorder saves: ``after_tool_batch() | every(5)``.
 
 Pure: a strategy gets the events of an agent's loop and decides whether to save now.
 """

@@ -27,5 +27,5 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def time(self) -> datetime:
-        """When it was appended."""
+        """The time when it was appended."""
         return EPOCH + timedelta(microseconds=self.at)

@@ -35,12 +35,19 @@ from holdfast import (
     strategy,
     tools,
 )
-from holdfast._api import conversations, explore, keywords, options, plugins, transfer
-from holdfast._engine.search import query
-from holdfast._engine.threads import save
+from holdfast.operations.threads import save
 from holdfast.recorder import RecorderOptions
 from holdfast.testing import blocking, raises
 from holdfast.workspace import HowToRestore
+from inner.api import (
+    conversations,
+    explore,
+    keywords,
+    options,
+    plugins,
+    query,
+    transfer,
+)
 from support.effort import THOROUGH, seed_of
 
 UTC = dt.UTC
@@ -166,10 +173,10 @@ CALLED |= {"new_id"}
 # A call waits for so many seconds, if there is nothing to be given at once.
 LONG = {"float", "huge", "int64", "infinite"}
 
-PLACES = (conversations, explore, keywords, options, plugins, query, save, transfer)
+DECLARING = (conversations, explore, keywords, options, plugins, query, save, transfer)
 OPTIONS = {
     name: found
-    for place in PLACES
+    for place in DECLARING
     for name, found in vars(place).items()
     if hasattr(found, "__optional_keys__")
 } | {"RecorderOptions": RecorderOptions, "HowToRestore": HowToRestore}

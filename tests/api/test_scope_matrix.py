@@ -18,18 +18,14 @@ import msgspec
 import pytest
 
 import holdfast
-from holdfast import HoldfastError, Store, Thread
-from holdfast._api.agents import Agents
-from holdfast._api.conversations import Conversations
-from holdfast._api.documents import Documents
-from holdfast._api.streams import Stream
-from holdfast._values.records import Page
+from holdfast import HoldfastError, Page, Store, Stream, Thread
 from holdfast.agents import Agent
 from holdfast.recorder import Recorder
 from holdfast.retention import Retention
 from holdfast.testing import FakeClock, blocking
 from holdfast.tools import TOOLS, Toolset
 from support import databases, servers
+from support.handles import Agents, Conversations, Documents
 from support.snapshots import MemorySnapshot
 
 KEY = bytes(range(32))

@@ -15,31 +15,30 @@ import msgspec
 import pytest
 
 import holdfast
-from holdfast import AsyncStore, AsyncThread, Store, Thread
-from holdfast._api.agents import Agents, AsyncAgents
-from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
-from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
-from holdfast._api.conversations import AsyncConversations, Conversations
-from holdfast._api.documents import AsyncDocuments, Documents
-from holdfast._api.exploration import AsyncExploration, Exploration
-from holdfast._api.explore import ExploreOptions
-from holdfast._api.keywords import (
+from holdfast import (
+    AsyncExploration,
+    Exploration,
+    Store,
+    Thread,
+)
+from holdfast.backends import NEW_THREAD, run
+from holdfast.operations.threads import journal
+from holdfast.recorder import RecorderOptions
+from holdfast.testing import FakeClock, blocking, ids, raises
+from inner.api import (
+    ExploreOptions,
     HistoryOptions,
+    ImportOptions,
+    LinesOptions,
     ListOptions,
     MergeOptions,
+    SearchOptions,
     StartOptions,
     ThreadsOptions,
 )
-from holdfast._api.parts import AsyncThreadParts, ThreadParts
-from holdfast._api.plugins import ImportOptions
-from holdfast._api.streams import AsyncStream, Stream
-from holdfast._api.transfer import LinesOptions
-from holdfast._engine.search.query import SearchOptions
-from holdfast._engine.threads import journal
-from holdfast._engine.threads.save import SaveOptions
-from holdfast._port import NEW_THREAD, run
-from holdfast.recorder import RecorderOptions
-from holdfast.testing import FakeClock, blocking, ids, raises
+from inner.engine import SaveOptions
+from support import handles
+from support.handles import Conversations
 from support.samples import LONG
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -60,16 +59,8 @@ def parameters(method):
 
 
 CLASSES = [
-    (Store, AsyncStore),
-    (Thread, AsyncThread),
-    (ThreadParts, AsyncThreadParts),
-    (ThreadBranches, AsyncThreadBranches),
+    *zip(handles.BLOCKING, handles.AWAITED, strict=True),
     (Exploration, AsyncExploration),
-    (Agents, AsyncAgents),
-    (Conversations, AsyncConversations),
-    (Documents, AsyncDocuments),
-    (Stream, AsyncStream),
-    (AutoCheckpoints, AsyncAutoCheckpoints),
 ]
 PAIRS = [
     pytest.param(kind, twin, name, id=f"{kind.__name__}.{name}")

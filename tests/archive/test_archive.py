@@ -23,17 +23,20 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, NotFound
 from holdfast import archive as archives
-from holdfast._values.paths import find_at, parse_path
-from holdfast.archive._contents import (
+from holdfast.testing import FakeClock, blocking, ids, raises
+from inner.archive import (
+    FORMS,
     FamilyLine,
+    Forms,
+    FrameReader,
+    FrameWriter,
     Heading,
+    family_of,
     fingerprint,
     living,
     seqs_of,
 )
-from holdfast.archive._frames import FrameReader, FrameWriter
-from holdfast.archive._records import FORMS, Forms, family_of
-from holdfast.testing import FakeClock, blocking, ids, raises
+from inner.values import find_at, parse_path
 from support.folders import PROGRAMS
 from support.samples import LONGER
 from support.stores import backend_of

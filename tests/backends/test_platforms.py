@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import holdfast
-from holdfast.backends.directory import _files
+from inner.directory import Files
 from support.programs import run_program
 from support.stores import backend_of
 
@@ -54,7 +54,7 @@ def test_a_folder_on_macos_is_synced_through_the_cache_of_the_disk(
     path.touch()
     monkeypatch.setattr(sys, "platform", "darwin")
 
-    _files.Files().sync(str(path))
+    Files().sync(str(path))
 
     assert asked == [51]
     assert bool(synced) is not is_known

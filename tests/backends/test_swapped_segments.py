@@ -13,8 +13,8 @@ import apsw
 import pytest
 
 from holdfast import Corrupt
-from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
+from inner.sqlite import page_checksums
 from support import databases, servers
 from support.stores import opened
 

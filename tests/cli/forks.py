@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from shell import COLUMNS, Ran, environment, open_terminal, shown_on
 
-from holdfast.cli._run import run as holdfast
+from inner.cli import run_command_line
 from programs.forked_commands import NOW
-from support.folders import PROGRAMS
+from support.folders import PROGRAMS, TESTS
 
 LONGEST_STATUS = 16
 
@@ -63,7 +63,7 @@ class Forks:
                 patch.delenv(name)
             for name, value in environment().items():
                 patch.setenv(name, value)
-            status = holdfast(arguments, lambda: NOW)
+            status = run_command_line(arguments, lambda: NOW)
             for name in ("stdout", "stderr"):
                 streams[name].seek(0)
             return Ran(status, streams["stdout"].read(), streams["stderr"].read())
@@ -84,7 +84,7 @@ def forks() -> Iterator[Forks]:
     with calling, called:
         process = subprocess.Popen(
             [sys.executable, str(PROGRAMS / "forked_commands.py")],
-            env=environment(),
+            env=environment(PYTHONPATH=str(TESTS)),
             stdin=called,
         )
         called.close()

@@ -8,11 +8,11 @@ import pytest
 import stores
 
 import holdfast
-from holdfast._api.address import shown_address
-from holdfast.backends.postgres import bind_role
 from holdfast.cli import main
 from holdfast.selftest import selftest
 from holdfast.testing import blocking
+from inner.api import shown_address
+from inner.postgres import bind_role
 from support import databases, servers
 
 COMMANDS = (

@@ -11,11 +11,18 @@ import stores
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.cli._log_text import drawn
-from holdfast.cli.terminal.escape import cut, escaped, harmless, one_line, width
-from holdfast.cli.terminal.output import ASCII, UNICODE
-from holdfast.cli.terminal.tables import aligned
-from holdfast.views.lanes import laid_out
+from inner.cli import (
+    ASCII,
+    UNICODE,
+    aligned,
+    cut,
+    drawn,
+    escaped,
+    harmless,
+    one_line,
+    width,
+)
+from inner.views import laid_out
 
 DANGER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"

@@ -10,7 +10,7 @@ import stores
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli._text import size
+from inner.cli import size
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 import stores
 
 import holdfast
-from holdfast.cli import _completion, main
-from holdfast.cli._resolve import locate, locate_range
-from holdfast.views.references import short_id
+from holdfast.cli import main
+from inner.cli import completion, locate, locate_range
+from inner.views import short_id
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_completion_says_nothing_where_there_is_no_store(tmp_path, monkeypatch, 
 
 def complete(monkeypatch, capsys, *words):
     # A busy machine must not decide what is found.
-    monkeypatch.setattr(_completion, "LIMIT_SECONDS", 20.0)
+    monkeypatch.setattr(completion, "LIMIT_SECONDS", 20.0)
     monkeypatch.setenv("_HOLDFAST_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(["holdfast", *words]))
     assert main([]) == 0

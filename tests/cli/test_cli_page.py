@@ -9,9 +9,17 @@ import click
 import pytest
 
 import holdfast.cli
-from holdfast.cli import _status
-from holdfast.cli._group import ALIASES, NAMES, ROOT, load, summary
-from holdfast.cli._reference import VARIABLES, reference, rewritten
+from inner.cli import (
+    ALIASES,
+    NAMES,
+    ROOT,
+    VARIABLES,
+    exit_status,
+    load,
+    reference,
+    rewritten,
+    summary,
+)
 from support.folders import DOCS
 
 PAGE = DOCS / "cli.md"
@@ -21,7 +29,7 @@ SOURCE = Path(holdfast.cli.__file__).parent
 def test_the_page_is_what_the_commands_say():
     page = PAGE.read_text()
 
-    assert page == rewritten(page), "run: python -m holdfast.cli._reference docs/cli.md"
+    assert page == rewritten(page), "run: make reference"
     assert page.endswith(reference())
 
 
@@ -90,11 +98,11 @@ def test_every_command_speaks_json(name):
 def test_every_exit_status_has_a_meaning():
     statuses = {
         value
-        for name, value in vars(_status).items()
+        for name, value in vars(exit_status).items()
         if name.isupper() and isinstance(value, int)
     }
 
-    assert statuses == set(_status.MEANINGS)
+    assert statuses == set(exit_status.MEANINGS)
 
 
 def test_every_variable_that_is_looked_at_is_named():

@@ -10,8 +10,8 @@ import stores
 
 import holdfast
 from holdfast.cli import main
-from holdfast.cli._status import MEANINGS, status_of
 from holdfast.errors import HoldfastError
+from inner.cli import MEANINGS, status_of
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,8 @@ import stores
 
 import holdfast
 from holdfast.cli import main
+from support.folders import TESTS
+from support.programs import ENVIRONMENT
 
 pytestmark = pytest.mark.processes
 
@@ -357,9 +359,9 @@ def test_without_rich_a_terminal_gets_the_same_text_without_colour(folder):
 
 PROGRESS = """
 import sys
-from holdfast.cli.terminal import progress as _progress
-_progress.QUIET_SECONDS = float(sys.argv[1])
-with _progress.ProgressReport("copying", silent=sys.argv[2] == "silent") as progress:
+from inner.cli import progress as shown
+shown.QUIET_SECONDS = float(sys.argv[1])
+with shown.ProgressReport("copying", silent=sys.argv[2] == "silent") as progress:
     for done in range(1, 4):
         progress(done, 3)
 print("result")
@@ -373,9 +375,15 @@ print("result")
 def test_long_work_shows_its_progress_beside_the_result(tmp_path, quiet, silent, shown):
     program = (sys.executable, "-c", PROGRESS)
 
-    seen = shell.on_terminal(quiet, silent, folder=tmp_path, program=program)
+    seen = shell.on_terminal(
+        quiet, silent, folder=tmp_path, program=program, PYTHONPATH=str(TESTS)
+    )
     piped = subprocess.run(
-        [*program, quiet, silent], check=True, capture_output=True, text=True
+        [*program, quiet, silent],
+        env=ENVIRONMENT,
+        check=True,
+        capture_output=True,
+        text=True,
     )
 
     assert ("copying" in seen.out) is shown

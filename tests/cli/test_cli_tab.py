@@ -19,6 +19,7 @@ import shell
 import stores
 
 import holdfast
+from support.folders import TESTS
 
 pytestmark = pytest.mark.processes
 
@@ -31,8 +32,9 @@ import os, sys
 if "_HOLDFAST_COMPLETE" not in os.environ and sys.argv[1:2] != ["completion"]:
     print(f"<<{{' '.join(sys.argv[1:])}}>>")
     sys.exit()
-from holdfast.cli import _completion, main
-_completion.LIMIT_SECONDS = 120.0
+from holdfast.cli import main
+from inner.cli import completion
+completion.LIMIT_SECONDS = 120.0
 sys.exit(main())
 """
 # A shell wants a terminal of its own, by which it is interrupted.
@@ -104,6 +106,7 @@ class pressed:  # noqa: N801 - used like a function
     def __init__(self, command, folder):
         path = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         home = {"HOME": str(folder), "ZDOTDIR": str(folder), "PATH": path}
+        home["PYTHONPATH"] = str(TESTS)
         self.parent, child = shell.open_terminal("")
         self.process = subprocess.Popen(
             [sys.executable, "-c", IN_CHARGE, *command],

@@ -12,11 +12,9 @@ import shell
 import stores
 
 import holdfast
-from holdfast.backends.sqlite import PAGE
 from holdfast.cli import main
-from holdfast.cli._diagnostics import file_system
-from holdfast.cli._text import counted
-from holdfast.cli.commands.bisect import first_bad
+from inner.cli import counted, file_system, first_bad
+from inner.sqlite import PAGE
 from support.folders import FIXTURES
 from support.stores import backend_of
 

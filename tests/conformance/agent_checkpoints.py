@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import msgspec
 
-from holdfast._engine.upkeep.statistics import Statistics
-from holdfast.agents import KINDS, Agent, AgentCheckpoint
+from holdfast import Statistics
+from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Attachment, Message, ToolCall
 from holdfast.retention import Retention, Thin
 from holdfast.testing._cases import LONG, AgentCases, untyped
 from holdfast.testing._raises import raises
+from inner.messages import KINDS
 
 HOUR = timedelta(hours=1)
 NEVER = timedelta(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from datetime import UTC, datetime, timedelta
 
-from holdfast._api.open import open as open_another
+import holdfast
 from holdfast.errors import NotFound, Unstorable
 from holdfast.testing._archive import ArchiveCases, exported
 from holdfast.testing._raises import raises
@@ -55,7 +55,7 @@ class ArchiveSelectionTests(ArchiveCases):
 
         self.store.export_to(file, since=datetime(2023, 11, 16, tzinfo=UTC))
 
-        with open_another(":memory:") as other:
+        with holdfast.open(":memory:") as other:
             other.import_archive(file)
             found = [c.step for c in other.thread("chat").history()]
             assert found == [5, 4]

@@ -8,7 +8,6 @@ from datetime import timedelta
 from queue import Queue
 from threading import enumerate as living_threads
 
-from holdfast._api.autosave import AutoCheckpoints
 from holdfast.agents import Agent, AgentCheckpoint
 from holdfast.errors import NotFound, Unstorable
 from holdfast.messages import Message
@@ -224,7 +223,7 @@ class AutosaveTests(Cases):
     def test_an_interval_may_be_as_long_as_one_likes(self) -> None:
         self.agent()
 
-        def stopped(saving: AutoCheckpoints) -> None:
+        def stopped(saving) -> None:
             saving.start()
             saving.stop()
 

@@ -6,16 +6,16 @@ import io
 import random
 from collections.abc import Callable
 
-from holdfast._api.open import open as open_another
-from holdfast._api.thread import Thread
-from holdfast._values.file_diff import FileChange
-from holdfast._values.files import Omitted
+import holdfast
+from holdfast import Thread
 from holdfast.agents import Agent
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.messages import Message, ToolCall
 from holdfast.retention import Retention
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
+from holdfast.workspace import Omitted
+from inner.values import FileChange
 from support.snapshots import FOLDER, LINK, ChangingFolder, MemorySnapshot
 
 SOURCE = {"main.py": b"print('one')\n", "lib/util.py": b"def f(): ...\n" * 40}
@@ -364,7 +364,7 @@ class KeptFileTests(Cases):
         file = io.BytesIO()
         self.store.export_to(file)
 
-        with open_another(":memory:") as other:
+        with holdfast.open(":memory:") as other:
             other.import_archive(file)
             self._has_three_turns(other.thread("chat"))
             assert other.verify().ok

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast import ABSENT, Message
-from holdfast._values.merge import MergeConflict
+from holdfast import ABSENT, MergeConflict, Message
 from holdfast.errors import Conflict, NotFound, Unstorable
 from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from datetime import timedelta
 
-from holdfast._port import Pruned
+from holdfast import Pruned
 from holdfast.agents import Agent
 from holdfast.conversations import Conversation
 from holdfast.errors import Conflict, NotFound, Unstorable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from holdfast._engine.search.query import Match
+from holdfast import Match
 from holdfast.agents import Agent
 from holdfast.errors import Unstorable
 from holdfast.messages import Attachment, Message, ToolCall

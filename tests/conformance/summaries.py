@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from holdfast.conversations import LONGEST_TITLE, Conversation
+from holdfast.conversations import Conversation
 from holdfast.errors import Unstorable
 from holdfast.messages import AnyMessage, Message, ToolCall
 from holdfast.testing._cases import LONG, Cases, untyped
 from holdfast.testing._raises import raises
+from inner.messages import LONGEST_TITLE
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
 PIRATES = "\U0001f3f4\u200d\u2620\ufe0f"

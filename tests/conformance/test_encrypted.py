@@ -7,8 +7,8 @@ import pytest
 import holdfast
 from conformance import LayerTests
 from holdfast import Unsupported
-from holdfast.keys._ciphers import OVERHEAD
 from holdfast.testing import StoreTests, blocking, raises
+from inner.keys import OVERHEAD
 
 KEY = bytes(range(32))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from itertools import permutations
 
-from holdfast._values.codec import encode
 from holdfast.agents import Agent
 from holdfast.errors import Unstorable
 from holdfast.messages import Message
+from holdfast.operations.values import codec
 from holdfast.testing._cases import LONG, Cases
 from holdfast.testing._raises import raises
 from holdfast.testing._shapes import SHAPES
@@ -36,8 +36,8 @@ def alike(one: object, other: object) -> bool:
 def size_of(state: object) -> int:
     """The bytes of a state as JSON; of a mapping with text keys, of its values."""
     if type(state) is dict and all(type(key) is str for key in state):
-        return sum(len(encode(value)) for value in state.values())
-    return len(encode(state))
+        return sum(len(codec.encode(value)) for value in state.values())
+    return len(codec.encode(state))
 
 
 class SizeTests(Cases):
@@ -47,7 +47,7 @@ class SizeTests(Cases):
         chat = self.thread()
         for state in (*SHAPES, *VALUES, {"value": VALUES, "\ud7ff €": VALUES}):
             assert chat.save(state).size == size_of(state)
-            assert chat.save({"a": 1, "b": state}).size == 1 + len(encode(state))
+            assert chat.save({"a": 1, "b": state}).size == 1 + len(codec.encode(state))
 
     def test_the_size_grows_with_what_is_appended(self) -> None:
         chat = self.thread()

@@ -25,8 +25,8 @@ from holdfast import (
     ToolCall,
     Unstorable,
 )
-from holdfast.messages import stored
 from holdfast.testing import FakeClock, ids, raises
+from inner.messages import stored
 from support.earlier_systems import DAY, damage, steps, watched
 from support.samples import LONG
 from support.stores import (

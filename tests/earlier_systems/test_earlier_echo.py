@@ -16,9 +16,9 @@ import pytest
 
 import holdfast
 from holdfast import Conflict, Corrupt, FormatMismatch, HoldfastError, Retention
-from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk, disk_full
 from holdfast.testing import raises
+from inner.sqlite import connect, page_checksums
 from support.earlier_systems import DAY, steps
 from support.samples import LONG
 
@@ -62,9 +62,7 @@ def test_0_2_one_bad_record_of_a_hundred_costs_only_itself(tmp_path):
     with holdfast.open(path) as store:
         for n in range(100):
             store.thread(f"thread {n}").save({"text": f"{n} " + LONG})
-    db = _connection.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
-    )
+    db = connect(str(path), read_only=False, busy_timeout=1, vfs=page_checksums())
     [(key,)] = db.execute("select key from segment order by key limit 1 offset 41")
     db.execute("update segment set data = zeroblob(length(data)) where key = ?", (key,))
     db.close()

@@ -6,9 +6,9 @@ import pytest
 
 import holdfast
 from holdfast import HoldfastError, Retention, Unstorable
-from holdfast._messages.dialects import NOT_MADE
 from holdfast.strategy import after_reply, after_tool_call, every
 from holdfast.testing import raises
+from inner.messages import NOT_MADE
 from support.earlier_systems import watched
 from support.programs import run_program
 from support.recorders import HELLO, HI, asking, recorder, saves, stored_of

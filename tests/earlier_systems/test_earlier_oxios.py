@@ -24,7 +24,7 @@ from holdfast import (
     Retention,
     Unstorable,
 )
-from holdfast._values.records import LONGEST_NAME
+from holdfast.operations.values import LONGEST_NAME
 from holdfast.testing import FakeClock, raises
 from support.earlier_systems import DAY, damage, steps, watched
 from support.samples import LONG

@@ -19,9 +19,9 @@ from holdfast import (
     Unstorable,
     strategy,
 )
-from holdfast.agents import KINDS
 from holdfast.strategy import Event
 from holdfast.testing import raises
+from inner.messages import KINDS
 from support.stores import open_awaited, open_file
 
 HOUR = timedelta(hours=1)

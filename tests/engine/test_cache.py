@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from holdfast import Store
-from holdfast._engine.cache import Cache
 from holdfast.backends import Layer, StateKey
+from inner.engine import Cache
 
 TEXT = "x" * 10_000
 # Room for two states with the text, and not for three.

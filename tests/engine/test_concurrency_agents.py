@@ -18,8 +18,8 @@ from holdfast import (
     Retention,
     Store,
 )
-from holdfast._engine.cache import Cache
 from holdfast.testing import raises
+from inner.engine import Cache
 from support.effort import THOROUGH
 from support.samples import LONG
 from support.scenario import (

@@ -15,12 +15,11 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Conflict, Corrupt, Store
-from holdfast._engine.packing.forms import PACKED_BLOCK, Opener
-from holdfast._engine.packing.layer import Packing
-from holdfast._values.records import Segment, checksum
-from holdfast.backends import Layer
-from holdfast.backends.sqlite._connection import page_checksums
+from holdfast.backends import Layer, Segment
 from holdfast.testing import raises
+from inner.engine import PACKED_BLOCK, Opener, Packing
+from inner.sqlite import page_checksums
+from inner.values import checksum
 from support.effort import QUICK
 from support.programs import ENVIRONMENT
 from support.samples import LONG

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from holdfast import _port
-from holdfast._engine.scopes.inspection import ScopedInspection
-from holdfast._engine.scopes.layer import ScopeLayer
-from holdfast._engine.scopes.queries import _ANSWERS
-from holdfast._port.layer import InspectionLayer, Layer
+from holdfast.backends import (
+    Candidates,
+    Layer,
+    Outdated,
+    OutdatedCount,
+    Query,
+    Scattered,
+    SegmentSizes,
+)
+from inner.engine import SCOPE_ANSWERS, ScopedInspection, ScopeLayer
+from inner.port import InspectionLayer
 
 # What says nothing about records.
 PASSED_ON = {"blocking", "over", "ready", "using"}
 VIEW_PASSED_ON = {"close", "moment"}
 # A scope has no index for searching, and joins nothing.
 NEVER_ASKED = {
-    _port.Candidates,
-    _port.Outdated,
-    _port.OutdatedCount,
-    _port.Scattered,
-    _port.SegmentSizes,
+    Candidates,
+    Outdated,
+    OutdatedCount,
+    Scattered,
+    SegmentSizes,
 }
 
 
@@ -31,6 +37,6 @@ def test_every_verb_is_the_scope_s_own():
 
 
 def test_every_query_has_an_answer():
-    queries = {*_port.Query.__subclasses__()}
+    queries = {*Query.__subclasses__()}
 
-    assert queries == {*_ANSWERS, *NEVER_ASKED}
+    assert queries == {*SCOPE_ANSWERS, *NEVER_ASKED}

@@ -8,8 +8,8 @@ import apsw
 import pytest
 
 from holdfast import FormatMismatch
-from holdfast._messages import transcript
 from holdfast.importers import import_from
+from holdfast.operations.transcripts import open_calls
 from holdfast.testing import raises
 from support.import_sources import (
     EXPECTED,
@@ -70,7 +70,7 @@ def test_calls_without_answers_are_found_where_they_were(memory):
     dangling = {}
     for checkpoint in thread.history():
         state = thread.load(checkpoint)
-        calls = [call.id for call in transcript.open_calls(state["messages"])]
+        calls = [call.id for call in open_calls(state["messages"])]
         assert calls == state["counts"].get("open", [])
         dangling |= {checkpoint.id: calls} if calls else {}
     assert dangling == EXPECTED["smooth_dangling_tool_calls"]

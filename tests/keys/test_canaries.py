@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import Agent, Message, ToolCall
-from holdfast.keys._ciphers import NONCE, ContentCipher, ContentKey, nonce_of
+from inner.keys import NONCE, ContentCipher, ContentKey, nonce_of
 from support.children import Child
 from support.effort import THOROUGH
 

@@ -19,11 +19,10 @@ from holdfast import (
     Unstorable,
     Unsupported,
 )
-from holdfast._port import run
-from holdfast.backends import Layer
-from holdfast.backends.sqlite import _rows, page_checksums
+from holdfast.backends import Layer, run
 from holdfast.keys import write_key_file
 from holdfast.testing import blocking, raises
+from inner.sqlite import page_checksums, row_checksum
 from support.programs import run_program
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -147,7 +146,7 @@ def test_a_key_file_that_is_cut_short_is_refused(content, path, tmp_path):
 def forge_header(path, change):
     """Write another setting of the keys, with the checksum that fits."""
     db = apsw.Connection(str(path), vfs=page_checksums())
-    db.create_scalar_function("row_checksum", _rows.row_checksum)
+    db.create_scalar_function("row_checksum", row_checksum)
     [[header]] = db.execute("select value from setting where name = 'keys'")
     db.execute(
         "update setting set value = ?1, checksum = row_checksum(name, ?1)"

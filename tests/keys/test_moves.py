@@ -12,10 +12,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, Retention
-from holdfast._port import Start, Write
-from holdfast._values.records import UNSET
-from holdfast.backends.sqlite import _rows, connect, page_checksums
+from holdfast.backends import UNSET, Start, Write
 from holdfast.testing import blocking, raises
+from inner.sqlite import connect, page_checksums, row_checksum
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "keys-form-1"
@@ -56,7 +55,7 @@ def attacker(path):
     """A connection that repairs the checksums of moves in the end."""
     db = connect(str(path), read_only=False, busy_timeout=0.0, vfs=page_checksums())
     with contextlib.closing(db):
-        db.create_scalar_function("row_checksum", _rows.row_checksum)
+        db.create_scalar_function("row_checksum", row_checksum)
         yield db
         db.execute(
             "update move set checksum ="

@@ -14,12 +14,12 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast._values.records import Segment, checksum
-from holdfast.backends._sql.rows import CheckpointRow, EntryRow
-from holdfast.backends.sqlite import connect, page_checksums
-from holdfast.backends.sqlite._rows import CODEC
-from holdfast.keys._records import SEGMENT_NUMBERS
+from holdfast.backends import Segment
 from holdfast.testing import blocking, raises
+from inner.keys import SEGMENT_NUMBERS
+from inner.sql import CheckpointRow, EntryRow
+from inner.sqlite import CODEC, connect, page_checksums
+from inner.values import checksum
 from support.effort import THOROUGH, seed_of
 from support.samples import LONG
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.cli.commands.mcp import command
 from holdfast.tools import TOOLS
-from holdfast.tools._reference import overview
-from holdfast.tools._toolset import STORE_TOOLS
+from inner.cli import mcp_command
+from inner.tools import STORE_TOOLS, overview
 from support.folders import DOCS
 
 PAGE = (DOCS / "mcp.md").read_text()
@@ -17,6 +16,6 @@ def test_the_table_of_tools_is_that_of_the_registry():
     assert overview((*TOOLS, *STORE_TOOLS)) in PAGE
 
 
-@pytest.mark.parametrize("option", [o.opts[0] for o in command.own_params])
+@pytest.mark.parametrize("option", [o.opts[0] for o in mcp_command.own_params])
 def test_every_option_is_explained(option):
     assert f"| `{option}" in PAGE

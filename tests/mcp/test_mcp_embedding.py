@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 import holdfast
 from holdfast.mcp import http_app, make_server
-from holdfast.tools._bounds import LARGEST
+from inner.tools import LARGEST
 from support.toolsets import json_size
 
 

@@ -26,7 +26,7 @@ from served import (
 
 import holdfast
 from holdfast.tools import TOOLS
-from holdfast.tools._toolset import STORE_TOOLS
+from inner.tools import STORE_TOOLS
 from support import databases, servers
 from support.folders import PROGRAMS
 from support.programs import ENVIRONMENT

@@ -10,7 +10,7 @@ from served import ERAS, over_http, over_stdio, serving
 
 import holdfast
 from holdfast.tools import Toolset
-from holdfast.tools._bounds import LARGEST
+from inner.tools import LARGEST
 from support.toolsets import json_size
 
 READING = {

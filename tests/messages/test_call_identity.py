@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Unstorable, once, repeatable
-from holdfast._messages.identity import canonical, masked
-from holdfast.effects import Declaration, declaration_of
+from inner.messages import Declaration, canonical, declaration_of, masked
 
 PLAIN = Declaration()
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._messages.claude_transcript import MESSAGES, apart, together
+from holdfast.operations.claude import MESSAGES, apart, together
 
 KINDS = st.sampled_from(["user", "assistant", "system", "custom-title", "mode", None])
 BATCHES = st.lists(st.lists(KINDS, max_size=5), max_size=6)

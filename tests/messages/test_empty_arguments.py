@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast import Message, ToolCall
-from holdfast._messages.transcript import decoded
+from holdfast.operations.transcripts import decoded
 from support.recorders import recorder
 
 NOTHING = [{}, {"arguments": None}, {"arguments": ""}, {"arguments": " "}]

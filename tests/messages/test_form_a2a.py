@@ -2,7 +2,7 @@
 
 import pytest
 
-from holdfast._messages.transcript import role_of, text_of
+from inner.messages import role_of, text_of
 
 SAID = {
     "messageId": "m1",

@@ -2,13 +2,8 @@
 
 import pytest
 
-from holdfast._messages.transcript import (
-    TranscriptCall,
-    answers_of,
-    calls_of,
-    role_of,
-    text_of,
-)
+from holdfast.operations.transcripts import TranscriptCall, answers_of, calls_of
+from inner.messages import role_of, text_of
 
 CALL = {
     "id": "c",

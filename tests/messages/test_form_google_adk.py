@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast._messages.forms.google_adk import read
-from holdfast._messages.transcript import answers_of, calls_of, role_of, text_of
+from holdfast.operations.transcripts import answers_of, calls_of
+from inner.messages import read_google_adk, role_of, text_of
 
 
 def event(author, *parts, role=None, **more):
@@ -80,7 +80,7 @@ def test_files_are_pictures_or_documents():
     picture = {"inline_data": {"mime_type": "image/png", "data": "AA=="}}
     other = {"file_data": {"mime_type": "text/csv", "file_uri": "gs://b/x"}}
 
-    blocks = read(event("user", picture, other, role="user"))["content"]
+    blocks = read_google_adk(event("user", picture, other, role="user"))["content"]
 
     assert [block["type"] for block in blocks] == ["image", "document"]
     assert blocks[0]["source"]["data"] == "AA=="
@@ -100,7 +100,7 @@ def test_files_are_pictures_or_documents():
     ],
 )
 def test_any_other_message_is_left_alone(message):
-    assert read(message) is None
+    assert read_google_adk(message) is None
 
 
 def test_nothing_raises_on_parts_of_any_shape():

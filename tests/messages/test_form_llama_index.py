@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast._messages.forms import llama_index
-from holdfast._messages.transcript import answers_of, calls_of, role_of, text_of
+from holdfast.operations.transcripts import answers_of, calls_of
+from inner.messages import read_llama_index, role_of, text_of
 
 
 def message(role, *blocks, **more):
@@ -49,7 +49,7 @@ def test_calls_and_their_answers_are_found():
     ],
 )
 def test_other_messages_are_left_to_others(other):
-    assert llama_index.read(other) is None
+    assert read_llama_index(other) is None
 
 
 def test_blocks_of_any_shape_are_read_without_an_error():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from holdfast._messages.forms import plain_form
-from holdfast._messages.transcript import answers_of, calls_of, role_of, text_of
+from holdfast.operations.transcripts import answers_of, calls_of
+from inner.messages import plain_form, role_of, text_of
 
 ASKED = {
     "parts": [

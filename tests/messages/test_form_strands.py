@@ -2,13 +2,8 @@
 
 import pytest
 
-from holdfast._messages.transcript import (
-    answers_of,
-    calls_of,
-    open_calls,
-    role_of,
-    text_of,
-)
+from holdfast.operations.transcripts import answers_of, calls_of, open_calls
+from inner.messages import role_of, text_of
 
 ASKED = {"role": "user", "content": [{"text": "Is it raining in Lyon?"}]}
 CALLED = {

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._messages.repair import repaired
-from holdfast._messages.transcript import calls_of, open_calls
 from holdfast.errors import Unstorable
+from holdfast.operations.transcripts import calls_of, open_calls
 from holdfast.testing import raises
+from inner.messages import repaired
 from support.transcripts import (
     DIALECTS,
     TURNS,

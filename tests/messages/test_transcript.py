@@ -4,18 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._messages.tally import Tally
-from holdfast._messages.transcript import (
-    answers_of,
-    calls_of,
-    open_calls,
-    role_of,
-    text_of,
-    tokens_of,
-    window,
-)
 from holdfast.errors import Unstorable
+from holdfast.operations.transcripts import answers_of, calls_of, open_calls
 from holdfast.testing import raises
+from inner.messages import Tally, role_of, text_of, tokens_of, window
 from support.transcripts import (
     DIALECTS,
     TURNS,

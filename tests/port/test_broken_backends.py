@@ -8,27 +8,30 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from holdfast import HoldfastError, Store
-from holdfast._api.options import context_over
-from holdfast._port import (
+from holdfast import HoldfastError, Page, Store
+from holdfast.backends import (
+    UNSET,
     Ancestors,
     Candidates,
     CheckpointEntries,
     Entries,
     FamilyEntries,
+    Layer,
     LineLength,
     Marked,
     Matches,
     Moves,
     Saves,
+    Start,
     StateKey,
+    ThreadKey,
+    Threads,
     Weights,
     run,
 )
-from holdfast._values.records import Page
-from holdfast.backends import UNSET, Layer, Start, ThreadKey, Threads
-from holdfast.backends.sqlite import SqliteBackend
 from holdfast.testing import StoreTests
+from inner.api import context_over
+from inner.sqlite import SqliteBackend
 
 # The options of a store that its backend gets.
 OF_BACKENDS = {"durability", "read_only", "busy_timeout"}

@@ -8,7 +8,6 @@ from collections import Counter
 import psycopg
 import pytest
 
-from holdfast._port import run
 from holdfast.backends import (
     UNSET,
     Backend,
@@ -19,8 +18,9 @@ from holdfast.backends import (
     ThreadKey,
     Threads,
     Write,
+    run,
 )
-from holdfast.backends.sqlite import SqliteBackend
+from inner.sqlite import SqliteBackend
 from support import databases, servers
 
 VERBS = sorted(
@@ -112,7 +112,7 @@ def test_a_layer_that_would_see_half_of_the_commits_is_refused(above, verb):
 @pytest.mark.parametrize("server", servers.NAMES[-1:])
 def test_a_callers_connection_is_used_through_the_layer(server):
     # Loaded here, because it needs an extra that not every test run has.
-    from holdfast.backends.postgres import open_blocking
+    from inner.postgres import open_blocking
 
     with databases.place(servers.shared(server)) as place:
         layer = Counting(open_blocking(place.url, schema=place.schema))

@@ -19,11 +19,10 @@ from functools import partial
 from typing import Any
 
 from holdfast import Conflict
-from holdfast._messages.dialects import INTERRUPTED
 from holdfast.faults import Fault, kill
-from holdfast.messages import stored
 from holdfast.recorder import Recorder
 from holdfast.strategy import after_reply, after_tool_batch, after_tool_call, never
+from inner.messages import INTERRUPTED, stored
 from support.children import Child, report
 from support.recorders import asking
 from support.scenario import lazy_disk

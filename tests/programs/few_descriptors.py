@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 import holdfast
 from holdfast import Store, Workspace
-from holdfast.cli._run import run as cli
+from inner.cli import run_command_line
 from support.children import report
 
 LISTED = "/proc/self/fd"
@@ -92,7 +92,7 @@ class Calls:
     def log(self, _: Store) -> None:
         said = io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            status = cli(["log", "chat", "--store", self.address])
+            status = run_command_line(["log", "chat", "--store", self.address])
         if status:
             assert "internal error" not in said.getvalue()
             raise holdfast.HoldfastError(said.getvalue(), code="cli")

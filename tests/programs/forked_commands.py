@@ -16,8 +16,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from holdfast.cli import commands
-from holdfast.cli._run import run as holdfast
+from inner.cli import commands, run_command_line
 
 LONGEST = 65_536
 # 2026-11-15 12:30:00 UTC, in microseconds: what the commands take for the present.
@@ -28,7 +27,7 @@ def load() -> None:
     """Import what a command would import when it is called."""
     for found in pkgutil.iter_modules(commands.__path__):
         importlib.import_module(f"{commands.__name__}.{found.name}")
-    importlib.import_module("holdfast.backends.sqlite")
+    importlib.import_module("inner.sqlite")
 
 
 def take(files: list[int]) -> None:
@@ -45,7 +44,7 @@ def take(files: list[int]) -> None:
 def run(folder: str, arguments: list[str]) -> NoReturn:
     """In the fork: the command. To clean up the interpreter would take most time."""
     os.chdir(folder)
-    status = holdfast(arguments, lambda: NOW)
+    status = run_command_line(arguments, lambda: NOW)
     sys.stdout.flush()
     os._exit(status)
 

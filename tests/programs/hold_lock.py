@@ -13,7 +13,7 @@ import sys
 
 import apsw
 
-from holdfast.backends.sqlite._connection import page_checksums
+from inner.sqlite import page_checksums
 from support.children import report
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import holdfast
-from holdfast._api.options import OpenOptions
+from holdfast.operations import OpenOptions
 from support.children import report
 
 

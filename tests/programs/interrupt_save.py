@@ -21,7 +21,7 @@ import apsw
 
 import holdfast
 from holdfast import HoldfastError, Store
-from holdfast.backends.sqlite._connection import page_checksums
+from inner.sqlite import page_checksums
 from support.children import report
 from support.interrupts import MAIN, Interrupt
 

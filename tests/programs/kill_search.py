@@ -17,9 +17,9 @@ from functools import partial
 
 import holdfast
 from holdfast import Store
-from holdfast._engine.search import index
-from holdfast.backends.sqlite import _search
 from holdfast.faults import Fault, FaultyDisk, kill
+from inner.engine import index
+from inner.sqlite import search_index
 from support.children import Child, Gate, report
 from support.stores import backend_of
 
@@ -81,7 +81,7 @@ def problems_of(store: Store) -> list[str]:
 def index_problems_of(store: Store) -> list[str]:
     """What is missing from an index that is up to date, or in it twice."""
     db = backend_of(store).database.writer
-    assert not _search.is_damaged(db)
+    assert not search_index.is_damaged(db)
     known = db.execute(
         "select t.name, i.changed = t.changed, s.first, s.last"
         " from thread t left join search_thread i on i.thread = t.number"

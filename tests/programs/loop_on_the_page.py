@@ -30,9 +30,9 @@ from openai.types.chat import ChatCompletionMessageParam
 from pydantic import TypeAdapter
 
 import holdfast
-from holdfast._api.open import Opening
-from holdfast._messages.dialects import INTERRUPTED
 from holdfast.faults import Call, Fault, FaultyDisk, kill
+from inner.api import Opening
+from inner.messages import INTERRUPTED
 from support.children import Child, report
 from support.folders import DOCS
 from support.scenario import address, lazy_disk

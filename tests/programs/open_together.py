@@ -11,7 +11,7 @@ import sys
 from functools import partial
 
 import holdfast
-import holdfast.backends.postgres  # once, before the children are made
+import inner.postgres  # noqa: F401 - once, before the children are made
 from support.children import Child, Gate, report
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from holdfast.cli._group import ALIASES, NAMES, ROOT, load
+from inner.cli import ALIASES, NAMES, ROOT, load
 from support.folders import DOCS
 from support.folders import ROOT as REPOSITORY
 

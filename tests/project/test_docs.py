@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 
 import pytest
 
 import holdfast
-from holdfast._api.agents import Agents
-from holdfast._api.conversations import Conversations
-from holdfast._api.documents import Documents
-from holdfast._api.parts import ThreadParts
-from holdfast._api.transaction import StreamChange, ThreadChange, Transaction
-from support.folders import ROOT
+from support.folders import DOCS, ROOT
+from support.handles import BLOCKING, CHANGES
 from support.pages import PAGES, printed, shown
 
 README = (ROOT / "README.md").read_text()
@@ -30,26 +27,27 @@ def test_the_readme_fits_its_size_and_names_the_two_commands():
     assert "make test" in README
 
 
+def test_the_architecture_is_a_map_of_at_most_1500_words():
+    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 1500
+
+
+@pytest.mark.parametrize(
+    "decision", sorted(DOCS.glob("decisions/[0-9]*.md")), ids=lambda page: page.stem
+)
+def test_a_decision_is_short_and_names_its_price(decision):
+    text = decision.read_text()
+
+    headings = re.findall("^## (.+)$", text, re.MULTILINE)
+    assert headings == ["Context", "Decision", "Price"]
+    assert len(text.split()) < 200
+
+
 @pytest.mark.parametrize("name", holdfast.__all__)
 def test_every_public_name_is_documented(name):
     assert inspect.getdoc(getattr(holdfast, name))
 
 
-CLASSES = [
-    holdfast.Store,
-    holdfast.Stream,
-    holdfast.Thread,
-    ThreadParts,
-    Transaction,
-    ThreadChange,
-    StreamChange,
-    Agents,
-    Conversations,
-    Documents,
-]
-
-
-@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("kind", [*BLOCKING, *CHANGES])
 def test_every_public_method_says_what_it_promises(kind):
     for name, member in vars(kind).items():
         if not name.startswith("_"):

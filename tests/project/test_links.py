@@ -13,7 +13,7 @@ from markdown_it.token import Token
 
 from support.folders import DOCS, ROOT
 
-TEXTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("benchmarks/*.md"), *DOCS.rglob("*.md")])
 CHECK = runpy.run_path(str(DOCS / "check_site.py"))
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 

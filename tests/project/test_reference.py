@@ -8,9 +8,9 @@ import pytest
 
 import holdfast
 from holdfast import Store, Thread
-from holdfast._api.conversations import Conversations
-from holdfast._api.options import OpenOptions
+from holdfast.operations import OpenOptions
 from support.folders import DOCS
+from support.handles import Conversations
 
 SCRIPT = runpy.run_path(str(DOCS / "reference.py"))
 

@@ -22,12 +22,12 @@ pytestmark = [
 
 COMMAND = (sys.executable, "-m", "holdfast", "selftest")
 SABOTAGED = """
-import holdfast.backends.sqlite
+from inner.sqlite import SqliteBackend
 from support.sabotage import Dropping
 
 def open_dropping(address, **options):
     path = address.partition(":")[2]
-    return Dropping(holdfast.backends.sqlite.SqliteBackend(path, **options))
+    return Dropping(SqliteBackend(path, **options))
 """
 
 

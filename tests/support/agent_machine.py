@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Agent, Attachment, Conflict, Message, NotFound, Retention
-from holdfast.agents import KINDS
 from holdfast.testing import FakeClock, blocking, ids, raises
+from inner.messages import KINDS
 
 AGENTS = st.sampled_from(["a", "b"])
 TALKS = st.sampled_from(["x", "y", "z"])

@@ -6,7 +6,7 @@ import re
 
 import psycopg
 
-from holdfast.backends.postgres._write import AT_ONCE
+from inner.postgres import AT_ONCE
 from support.folders import DOCS
 
 PARAMETER = re.compile(r"%\((\w+)\)s")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from holdfast import Store
-from holdfast._engine.cache import Cache
+from inner.engine import Cache
 from support.stores import backend_of
 
 DAY = timedelta(days=1)

@@ -1,6 +1,6 @@
 """What the tests of recorders share."""
 
-from holdfast._messages.transcript import calls_of
+from holdfast.operations.transcripts import calls_of
 from support.transcripts import TURNS
 
 HI = {"role": "user", "content": "Hi."}

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from holdfast import Message, ToolCall
-from holdfast._messages.transcript import answers_of, calls_of, role_of, text_of
-from holdfast.messages import stored
+from holdfast.operations.transcripts import answers_of, calls_of
+from inner.messages import role_of, stored, text_of
 from support.transcripts import nonsense
 
 TEXTS = st.text(min_size=1, max_size=8).filter(lambda text: text.strip())

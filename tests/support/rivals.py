@@ -7,8 +7,8 @@ from collections import Counter
 from msgspec.structs import replace
 
 from holdfast import Store
-from holdfast._engine.cache import Cache
 from holdfast.backends import Layer
+from inner.engine import Cache
 
 
 class RivalLayer(Layer):

@@ -12,23 +12,19 @@ from typing import Any
 from msgspec.structs import replace
 
 import holdfast
-from holdfast._api.store import Store
-from holdfast._engine.effects import calls, ledger
-from holdfast._engine.threads import removal
-from holdfast._port import Stored, Write
-from holdfast._values import codec, file_listing
-from holdfast._values.records import UNSET, Entry, Page
-from holdfast.backends import Layer
-from holdfast.backends.directory import Files
-from holdfast.backends.directory._folder import WORK
-from holdfast.backends.postgres._pools import BlockingConnections
-from holdfast.backends.sqlite import SqliteBackend
-from holdfast.backends.sqlite._database import Database
+from holdfast import Page, Store
+from holdfast.backends import UNSET, Entry, Layer, Stored, Write
 from holdfast.errors import Conflict, HoldfastError
-from holdfast.keys import _ciphers
-from holdfast.keys._moves import CODE, MoveProofs
+from holdfast.operations.effects import calls, ledger
+from holdfast.operations.threads import removal
+from holdfast.operations.values import codec
 from holdfast.selftest import Target
-from holdfast.workspace import _descriptors, _seal
+from inner.directory import WORK, Files
+from inner.keys import CODE, MoveProofs, ciphers
+from inner.postgres import BlockingConnections
+from inner.sqlite import Database, SqliteBackend
+from inner.values import file_listing
+from inner.workspace import descriptors, seal
 from support.stores import backend_of
 
 DROPPED = 5
@@ -341,8 +337,8 @@ class Unencrypted(Target):
 
 def repeat_nonces():
     """Encrypt everything with the first nonce of a process."""
-    _ciphers._Session.take = lambda *_: 1
-    _ciphers.os = SimpleNamespace(urandom=bytes, getpid=os.getpid)
+    ciphers._Session.take = lambda *_: 1
+    ciphers.os = SimpleNamespace(urandom=bytes, getpid=os.getpid)
 
 
 class BelievingStore(Store):
@@ -434,7 +430,7 @@ class Following(Target):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        _descriptors.FOLDER &= ~os.O_NOFOLLOW
+        descriptors.FOLDER &= ~os.O_NOFOLLOW
 
 
 class Unchecked(Target):
@@ -450,7 +446,7 @@ class Credulous(Target):
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
-        _seal.hmac = SimpleNamespace(digest=hmac.digest, compare_digest=lambda *_: True)
+        seal.hmac = SimpleNamespace(digest=hmac.digest, compare_digest=lambda *_: True)
 
 
 SABOTAGES = {

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
-from holdfast._values.files import FileEntry, Omitted, Tree
 from holdfast.errors import Conflict
+from holdfast.workspace import FileEntry, Omitted, Tree
 
 REGULAR = stat.S_IFREG | 0o644
 LINK = stat.S_IFLNK | 0o777

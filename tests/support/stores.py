@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import holdfast
-from holdfast._engine.packing.layer import Packing
 from holdfast.testing import blocking
+from inner.engine import Packing
 
 
 def opened(door: str, url: str, **options: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from holdfast._values.files import OWN_FOLDER
+from inner.values import OWN_FOLDER
 
 
 def write(path: Path, text: str = "x", mode: int | None = None) -> None:

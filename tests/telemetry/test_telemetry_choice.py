@@ -7,7 +7,7 @@ import pytest
 
 import holdfast
 from holdfast import Unstorable
-from holdfast._api.runner import AsyncRunner, Runner
+from inner.api import AsyncRunner, Runner
 from support.effort import QUICK
 
 SET_UP = """

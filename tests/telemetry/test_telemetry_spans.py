@@ -10,9 +10,9 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import holdfast
 from holdfast import Agent, Conflict, NotFound
-from holdfast._api.address import store_address
-from holdfast.backends.sqlite import page_checksums
-from holdfast.telemetry._telemetry import attributes_of
+from inner.api import store_address
+from inner.sqlite import page_checksums
+from inner.telemetry import attributes_of
 from support.stores import opened
 from support.telemetry import Exported
 

@@ -18,13 +18,13 @@ import msgspec
 
 import holdfast
 from holdfast import Agent
-from holdfast.cli import _status, main
-from holdfast.cli._resolve import locate, locate_fork, locate_range
-from holdfast.mcp import _resources
+from holdfast.cli import main
 from holdfast.tools import Toolset
-from holdfast.tools._errors import Refusal
-from holdfast.viewer.reading import READINGS, query_of
-from holdfast.views.showing import Showing
+from inner.cli import exit_status, locate, locate_fork, locate_range
+from inner.mcp import read_resource
+from inner.tools import Refusal
+from inner.viewer import READINGS, query_of
+from inner.views import Showing
 from support import servers
 from support.fuzz import fuzz
 
@@ -133,9 +133,9 @@ DOORS: list[Callable[[holdfast.Store, str, str], object]] = [
     lambda store, name, ref: locate(store, ref),
     lambda store, name, ref: locate_range(store, ref),
     lambda store, name, ref: locate_fork(store, ref),
-    lambda store, name, ref: store.runner.run(_resources.read, ref),
+    lambda store, name, ref: store.runner.run(read_resource, ref),
     lambda store, name, ref: store.runner.run(
-        _resources.read, f"holdfast://checkpoint/{ref}?part={ref}&cursor={ref}"
+        read_resource, f"holdfast://checkpoint/{ref}?part={ref}&cursor={ref}"
     ),
 ]
 
@@ -177,7 +177,7 @@ def ask(chance: random.Random, folder: Path, reference: str) -> None:
     said = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
         status = main([*command, "--store", str(folder / "store.db"), "--", argument])
-    assert status != _status.INTERNAL, (command, argument, said.getvalue())
+    assert status != exit_status.INTERNAL, (command, argument, said.getvalue())
 
 
 def test_no_reference_ends_with_an_error_of_python(tmp_path):

@@ -15,7 +15,7 @@ from xxhash import xxh3_64_hexdigest
 
 import holdfast
 from holdfast import Agent, HoldfastError, Message, Retention
-from holdfast.backends.directory._lines import FIRST, checked
+from inner.directory import FIRST, checked
 from support.fuzz import fuzz, mutate
 
 NUMBERS = [

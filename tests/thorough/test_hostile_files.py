@@ -25,12 +25,11 @@ import pytest
 
 import holdfast
 from holdfast import Agent, HoldfastError, Message, Retention
-from holdfast._values.file_listing import MAGIC, Below, Level
-from holdfast._values.stored_file import StoredFile
-from holdfast.archive._frames import FrameWriter, framed
 from holdfast.selftest._forged_files import FILE, LINK, ForgedFiles
-from holdfast.workspace import Workspace, _intent, _seal
-from holdfast.workspace._descriptors import FOLDER
+from holdfast.workspace import Workspace
+from inner.archive import FrameWriter, framed
+from inner.values import MAGIC, Below, Level, StoredFile
+from inner.workspace import FOLDER, INTENT, INTENTS, UNFINISHED, sealed
 from support.fuzz import fuzz, mutate
 from support.workspaces import files_of, write
 
@@ -323,20 +322,20 @@ def bring_intent(chance: random.Random, ours: Path, own: int) -> None:
             leave(chance, ours / "restore" / name / str(number))
     intent = an_intent(chance, mark(ours / "restore" / "new" / "0"))
     places = {
-        _intent.INTENT: f"restore/{chance.choice(_intent.INTENTS)}",
+        INTENT: f"restore/{chance.choice(INTENTS)}",
         "undo": "undo",
-        _intent.UNFINISHED: _intent.UNFINISHED,
+        UNFINISHED: UNFINISHED,
     }
     for kind in chance.choice((list(places), list(places)[:1])):
         value = copy.deepcopy(intent)
         for _ in range(chance.choice((0, 0, 1, 1, 3))):
             mutate(chance, value, VALUES)
-        chosen = value if kind == _intent.INTENT else value.get("state")
+        chosen = value if kind == INTENT else value.get("state")
         data = msgspec.msgpack.encode(chosen)
         if chance.random() < 0.1:
             data = change_bytes(chance, data)
         if chance.random() < 0.9:
-            data = _seal.sealed(own, kind, data)
+            data = sealed(own, kind, data)
         (ours / places[kind]).write_bytes(data)
 
 

@@ -14,19 +14,20 @@ from holdfast import (
     AsyncRecorder,
     AsyncStore,
     AsyncThread,
+    Blame,
+    Change,
     Checkpoint,
     Conversation,
     Document,
     Message,
+    Move,
     Page,
+    ThreadRecord,
 )
-from holdfast._api.runner import AsyncRunner
-from holdfast._engine.context import Context
-from holdfast._engine.threads.blame import Blame
-from holdfast._values.records import Change, Move, ThreadRecord
 from holdfast.agents import AgentCheckpoint, Restored, RestorePreview
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
+from holdfast.operations import Context
 
 
 class Plan:
@@ -146,8 +147,8 @@ async def count(context: Context, keys: Mapping[str, int]) -> str:
     return str(len(keys))
 
 
-async def operations(store: AsyncStore, runner: AsyncRunner) -> None:
-    assert_type(store.runner, AsyncRunner)
+async def operations(store: AsyncStore) -> None:
+    runner = store.runner
     assert_type(await runner.run(length, "chat"), int)
     assert_type(await runner.save(length, "chat", at_most=1), int)
     assert_type(await runner.run(count, {"a": 1}), str)

@@ -11,19 +11,19 @@ from typing import Any, assert_type
 import holdfast
 from holdfast import (
     Agent,
+    Blame,
+    Change,
     Checkpoint,
     Conversation,
     Document,
     Message,
+    Move,
     Page,
     Recorder,
     Store,
     Thread,
+    ThreadRecord,
 )
-from holdfast._api.runner import Runner
-from holdfast._engine.context import Context
-from holdfast._engine.threads.blame import Blame
-from holdfast._values.records import Change, Move, ThreadRecord
 from holdfast.agents import AgentCheckpoint, Restored, RestorePreview
 from holdfast.conversations import Summary
 from holdfast.diff import Diff
@@ -33,6 +33,7 @@ from holdfast.messages import (
     to_openai_responses,
     to_plain,
 )
+from holdfast.operations import Context
 
 
 class Plan:
@@ -154,8 +155,8 @@ async def count(context: Context, keys: Mapping[str, int]) -> str:
     return str(len(keys))
 
 
-def operations(store: Store, runner: Runner) -> None:
-    assert_type(store.runner, Runner)
+def operations(store: Store) -> None:
+    runner = store.runner
     assert_type(runner.run(length, "chat"), int)
     assert_type(runner.save(length, "chat", at_most=1), int)
     assert_type(runner.run(count, {"a": 1}), str)

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from holdfast._values.clock import uuid7
+from holdfast.operations.values import uuid7
 
 IDS_OF_A_CHILD = """
 import os
-from holdfast._values.clock import uuid7
+from holdfast.operations.values import uuid7
 
 uuid7()  # from here on, random bytes may be in stock
 child = os.fork()

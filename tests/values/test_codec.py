@@ -21,11 +21,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast._values.codec import _LOADS, MARKER, decode, encode
-from holdfast._values.typed import convert
 from holdfast.errors import Corrupt, FormatMismatch, Unstorable
+from inner.values import LOADS, MARKER, convert, decode, encode
 
-TAGS = [*_LOADS[str], *_LOADS[list], "$hf.unknown"]
+TAGS = [*LOADS[str], *LOADS[list], "$hf.unknown"]
 RESERVED_KEYS = [*TAGS, "$hf.", "$hf", "lc", "__type__", "$ref", "$type", "py/object"]
 
 

@@ -8,8 +8,14 @@ from hashlib import sha256
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast._values.file_listing import (
+from holdfast.workspace import FileEntry, Tree
+from inner.values import (
     Listing,
+    SegmentUse,
+    StoredFile,
+    changed,
+    compare,
+    differences,
     extended,
     find_in,
     fold,
@@ -17,9 +23,6 @@ from holdfast._values.file_listing import (
     replaced,
     tree_near,
 )
-from holdfast._values.files import FileEntry, Tree, changed, compare, differences
-from holdfast._values.segment_use import SegmentUse
-from holdfast._values.stored_file import StoredFile
 
 REGULAR = stat.S_IFREG | 0o644
 # So many that a few changes are few.

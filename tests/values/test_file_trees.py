@@ -3,14 +3,8 @@
 import hashlib
 import stat
 
-from holdfast._values.files import (
-    FileEntry,
-    Omitted,
-    Snapshot,
-    Tree,
-    TreeChanges,
-    compare,
-)
+from holdfast.workspace import FileEntry, Omitted, Snapshot, Tree, TreeChanges
+from inner.values import compare
 
 REGULAR = stat.S_IFREG | 0o644
 

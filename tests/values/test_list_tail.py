@@ -8,29 +8,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import holdfast
-from holdfast._engine.records.transcript_tail import (
-    Ending,
-    EndingDraft,
-    Untouched,
-    newest,
-)
-from holdfast._engine.threads import save
-from holdfast._messages.tally import Tally, without_last
-from holdfast._port import run
-from holdfast._values import codec
-from holdfast._values.list_tail import Tail, parts_backwards, shortened
-from holdfast._values.records import Run
-from holdfast._values.rope import (
-    Blocks,
+from holdfast.backends import Run, run
+from holdfast.errors import Corrupt
+from holdfast.messages import Message, ToolCall
+from holdfast.operations.threads import save
+from holdfast.operations.transcripts import Ending, EndingDraft, Untouched
+from holdfast.operations.values import Blocks, Tail, codec
+from inner.engine import newest
+from inner.messages import Tally, stored, without_last
+from inner.values import (
     append,
     chain_of,
+    last_runs,
     numbers,
+    parts_backwards,
+    shortened_list,
     splice,
     write,
 )
-from holdfast._values.runs import last_runs
-from holdfast.errors import Corrupt
-from holdfast.messages import Message, ToolCall, stored
 
 # --- counts ---------------------------------------------------------------------------
 
@@ -131,7 +126,7 @@ def test_a_shortened_list_is_the_beginning_and_what_is_added(
         return  # then nothing of it is kept
     text = codec.encode([*left, *added])[1:-1]
 
-    short = shortened(spliced.rope, spliced.body, segments, text, blocks)
+    short = shortened_list(spliced.rope, spliced.body, segments, text, blocks)
 
     expected = codec.encode([*elements[: len(elements) - drop], *added])
     assert short.body.text == expected

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from holdfast._values.manifest import decode_manifest, value_of
 from holdfast.errors import Corrupt
+from inner.values import decode_manifest, value_of
 
 
 def test_a_manifest_with_more_runs_than_its_checkpoint_has_is_damaged(memory):

@@ -12,16 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._messages.transcript import is_message
-from holdfast._values.merge import (
-    ABSENT,
-    ElementId,
-    MergeConflict,
-    Merged,
-    Sides,
-    three_way,
-)
-from holdfast.diff import same
+from holdfast import ABSENT, MergeConflict
+from inner.messages import is_message
+from inner.values import ElementId, Merged, Sides, same, three_way
 
 State: TypeAlias = Any
 

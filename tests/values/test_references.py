@@ -6,20 +6,22 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import NotFound, Retention, Unstorable
-from holdfast._values.moment import Ago, Clock, Until
-from holdfast._values.reference import (
+from holdfast.operations.values import checked_id
+from holdfast.testing import raises
+from inner.values import (
+    Ago,
     Back,
+    Clock,
     Labelled,
     Moved,
     Named,
     Parsed,
     Step,
     Tagged,
+    Until,
     Upstream,
-    checked_id,
     parse,
 )
-from holdfast.testing import raises
 
 NAMES = st.text(st.characters(exclude_characters="\0\x1f", codec="utf-8"), min_size=1)
 

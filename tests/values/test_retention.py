@@ -10,10 +10,11 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Retention, Thin, Unstorable
-from holdfast._port.removal import ancestry, merged, plan_removal, subtract
-from holdfast._values.records import Run
+from holdfast.backends import Run
+from holdfast.operations.threads import plan_removal
 from holdfast.retention import ThreadRules
 from holdfast.testing import FakeClock, ids, raises
+from inner.port import ancestry, merged, subtract
 from support.samples import LONG
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

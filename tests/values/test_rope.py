@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._values.records import Run
-from holdfast._values.rope import (
+from holdfast.backends import Run
+from holdfast.operations.values import Blocks
+from inner.values import (
     BLOCK,
     FINE_ELEMENTS,
     MOST_RUNS,
-    Blocks,
     Body,
     Rope,
     append,

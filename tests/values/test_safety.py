@@ -9,14 +9,15 @@ import orjson
 import pytest
 
 import holdfast
-from holdfast._values import codec
-from holdfast.backends.sqlite import _connection, _rows
+from holdfast.backends import Segment
+from holdfast.operations.values import codec
 from holdfast.selftest._hostile import PAYLOADS
+from inner.sqlite import connect, page_checksums, segment_row
 
 PROGRAM = """
 import sys, orjson
 from holdfast import errors
-from holdfast._values import codec as _codec
+from holdfast.operations.values import codec as _codec
 watching = False
 def hook(event, arguments):
     if watching and event in {"import", "exec", "compile", "os.system", "open",
@@ -62,9 +63,7 @@ def test_a_row_changed_by_hand_is_refused_not_obeyed(tmp_path):
     path = tmp_path / "a.db"
     with holdfast.open(path) as store:
         store.thread("t").save({"x": ["y" * 400]})
-    db = _connection.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
-    )
+    db = connect(str(path), read_only=False, busy_timeout=1, vfs=page_checksums())
     evil = orjson.dumps({"$hf.object": "os.system"}).ljust(405)
     db.execute("update segment set data = ?", (evil,))
     db.close()
@@ -81,12 +80,10 @@ def test_a_history_rewritten_with_right_checksums_breaks_the_chain(tmp_path):
     with holdfast.open(path) as store:
         store.thread("t").save({"x": ["y" * 400]})
         store.thread("t").append(x=["z" * 400])
-    db = _connection.connect(
-        str(path), read_only=False, busy_timeout=1, vfs=_connection.page_checksums()
-    )
+    db = connect(str(path), read_only=False, busy_timeout=1, vfs=page_checksums())
     [(key, data)] = db.execute("select key, data from segment order by key limit 1")
     forged = bytes(data).replace(b"y", b"n")
-    row = _rows.segment_row(key >> 32, _rows.Segment(key & 0xFFFF_FFFF, forged))
+    row = segment_row(key >> 32, Segment(key & 0xFFFF_FFFF, forged))
     db.execute("replace into segment values (?, ?, ?, ?, ?)", row)
     db.close()
 

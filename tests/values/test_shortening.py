@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast._values.shortening import ELLIPSIS, shortened
+from inner.values import ELLIPSIS, shortened
 from support.folders import ROOT
 
 LETTERS = ["a", " ", "é", "e\u0301", "👩\u200d👧", "🇫🇷"]

@@ -20,9 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from holdfast._values.codec import decode, encode, flattened
-from holdfast._values.typed import convert
 from holdfast.errors import FormatMismatch, Unstorable
+from inner.values import convert, decode, encode, flattened
 
 
 class Colour(enum.Enum):

@@ -10,7 +10,7 @@ import pytest
 
 import holdfast
 from holdfast import Unstorable
-from holdfast._values import codec
+from holdfast.operations.values import codec
 from holdfast.testing import raises
 
 BLOCK = 8 << 20
@@ -76,7 +76,7 @@ def test_every_call_refuses_it_and_saves_nothing():
 # What a program does that may take so many megabytes more than it has.
 STARVED = """
 import resource, sys, holdfast
-from holdfast._values import codec
+from holdfast.operations.values import codec
 values = {
     "text": "x" * 30_000_000,
     "wide": "\\U0001f600" * 4_000_000,

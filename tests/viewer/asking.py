@@ -14,7 +14,7 @@ import msgspec
 
 import holdfast
 from holdfast.viewer import ListenOptions, ViewerOptions, serve_viewer
-from holdfast.viewer.condition import open_without_key
+from inner.viewer import open_without_key
 
 TOKEN = "the-token-of-the-tests-of-requests"
 

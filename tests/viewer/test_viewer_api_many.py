@@ -6,7 +6,7 @@ import pytest
 from asking import asked
 
 import holdfast
-from holdfast.views import minimap
+from inner.views import minimap
 
 FORKS = 60
 

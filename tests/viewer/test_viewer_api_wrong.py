@@ -12,8 +12,7 @@ import pytest
 from asking import TOKEN, Asked, asked
 
 import holdfast
-from holdfast.viewer.reading import READINGS
-from holdfast.viewer.steering import STEERINGS
+from inner.viewer import READINGS, STEERINGS
 
 DEEP = 100_000
 # Written as they stand in an address.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.viewer import joining
+from inner.viewer import joining
 
 
 def joined(folder, **modules):

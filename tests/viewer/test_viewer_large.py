@@ -11,7 +11,7 @@ from viewer_server import Served, served
 from windows import options, scrubber_says, selected
 
 import holdfast
-from holdfast.views import minimap
+from inner.views import minimap
 
 # More than the page loads at once, and than the server counts for the minimap.
 STEPS = 1_400

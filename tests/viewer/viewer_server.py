@@ -13,8 +13,8 @@ from urllib.parse import urlencode
 import uvicorn
 
 import holdfast
-from holdfast._http import SignalFreeServer, bound
 from holdfast.viewer import ViewerOptions, app
+from inner.viewer import SignalFreeServer, bound
 
 TOKEN = "a-token-for-the-tests-of-the-viewer"
 

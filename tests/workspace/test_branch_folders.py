@@ -33,13 +33,15 @@ def number(branch):
     return branch.number
 
 
-def test_branches_change_their_own_files_and_no_others(begun, workspace, folder):
+def test_branches_change_their_own_files_and_no_others(
+    begun, threads, workspace, folder
+):
     found = begun.explore(rewrite, n=3, score=number, workspace=workspace)
 
     assert {one.status for one in found} == {"finished"}
     assert (folder / "lib" / "code.py").read_text() == "one"
     for one in found:
-        branch = holdfast.Thread(begun._runner, one.thread)
+        branch = threads(one.thread)
         assert branch.read_file("lib/code.py") == f"one and {one.number}".encode()
         assert branch.read_file("kept.txt") == b"kept"
     assert list(workspace.scan().tree) == ["kept.txt", "lib/code.py"]
@@ -57,7 +59,7 @@ def test_the_files_of_an_adopted_branch_are_brought_into_the_folder(
     assert (folder / "lib" / "code.py").read_text() == "one and 2"
 
 
-def test_a_branch_that_was_interrupted_goes_on_in_its_folder(begun, workspace):
+def test_a_branch_that_was_interrupted_goes_on_in_its_folder(begun, threads, workspace):
     def die(branch):
         rewrite(branch)
         raise KeyboardInterrupt
@@ -66,11 +68,11 @@ def test_a_branch_that_was_interrupted_goes_on_in_its_folder(begun, workspace):
         begun.explore(die, n=1, workspace=workspace)
     found = begun.explore(rewrite, n=1, workspace=workspace)
 
-    branch = holdfast.Thread(begun._runner, found.best.thread)
+    branch = threads(found.best.thread)
     assert branch.read_file("lib/code.py") == b"one and 1 and 1"
 
 
-def test_a_folder_that_a_kill_left_unfinished_is_made_again(begun, workspace):
+def test_a_folder_that_a_kill_left_unfinished_is_made_again(begun, threads, workspace):
     paths = []
 
     def die_at_once(branch):
@@ -85,7 +87,7 @@ def test_a_folder_that_a_kill_left_unfinished_is_made_again(begun, workspace):
 
     found = begun.explore(rewrite, n=1, workspace=workspace)
 
-    branch = holdfast.Thread(begun._runner, found.best.thread)
+    branch = threads(found.best.thread)
     assert branch.read_file("kept.txt") == b"kept"
     assert branch.read_file("lib/code.py") == b"one and 1"
 

@@ -13,15 +13,24 @@ import msgspec
 import pytest
 
 import holdfast
-from holdfast.workspace import FileEntry, Workspace, _intent, _seal
-from holdfast.workspace._descriptors import FOLDER
-from holdfast.workspace._plan import FileChange
+from holdfast.workspace import FileEntry, Workspace
+from inner.workspace import (
+    FOLDER,
+    INTENT,
+    FileChange,
+    Intent,
+    Step,
+    encode_intent,
+    make_secret,
+    sealed,
+)
+from support.programs import ENVIRONMENT
 from support.workspaces import files_of, write
 
 KILLED = """
 import os, sys, holdfast
 from holdfast.workspace import Workspace
-from holdfast.workspace._disk import Disk
+from inner.workspace import Disk
 
 class Killing(Disk):
     def link(self, *args):
@@ -44,7 +53,9 @@ def killed(tmp_path, folder):
         thread.save({"turn": 1}, files=workspace)
         write(folder / "code.py", "two")
         thread.save({"turn": 2}, files=workspace)
-    done = subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED], cwd=tmp_path, env=ENVIRONMENT, check=False
+    )
     assert done.returncode == 9
     assert (folder / ".holdfast" / "restore" / "intent").exists()
     return folder
@@ -60,12 +71,12 @@ def forge(folder, paths):
         (stage / "new" / str(number)).write_text("pwned")
         digest = hashlib.sha256(b"pwned").digest()
         change = FileChange(path, None, FileEntry(path, 0o100755, 5, digest))
-        steps.append(_intent.Step(change, None, None))
-    intent = _intent.Intent(steps=tuple(steps), made=(), removed=())
-    _seal.make_secret()
+        steps.append(Step(change, None, None))
+    intent = Intent(steps=tuple(steps), made=(), removed=())
+    make_secret()
     own = os.open(folder / ".holdfast", FOLDER)
     try:
-        (stage / "intent").write_bytes(_intent.encode(own, intent))
+        (stage / "intent").write_bytes(encode_intent(own, intent))
     finally:
         os.close(own)
 
@@ -131,7 +142,7 @@ def test_the_paths_of_an_own_restore_are_checked_too(folder, tmp_path, path):
 def test_an_own_restore_that_cannot_be_read_is_not_begun(folder, workspace, payload):
     forge(folder, [])
     own = os.open(folder / ".holdfast", FOLDER)
-    data = _seal.sealed(own, _intent.INTENT, payload)
+    data = sealed(own, INTENT, payload)
     os.close(own)
     (folder / ".holdfast" / "restore" / "intent").write_bytes(data)
 
@@ -196,7 +207,7 @@ def test_a_restore_needs_a_secret_before_it_writes_anything(
     if what == "a file":
         state.write_text("")
     else:
-        _seal.make_secret()
+        make_secret()
         secret = state / ".holdfast" / "secret"
         assert secret.stat().st_mode & 0o777 == 0o600
         secret.chmod(0o644) if what == "open to others" else secret.write_bytes(b"x")
@@ -216,12 +227,12 @@ def test_who_comes_first_makes_the_secret_for_all(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "far" / "state"))
     own = os.open(tmp_path, FOLDER)
 
-    def sealed(_):
-        _seal.make_secret()
-        return _seal.sealed(own, "kind", b"data")
+    def seal_some(_):
+        make_secret()
+        return sealed(own, "kind", b"data")
 
     with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(sealed, range(16)))) == 1
+        assert len(set(pool.map(seal_some, range(16)))) == 1
     os.close(own)
 
 

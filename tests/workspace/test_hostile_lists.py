@@ -8,11 +8,10 @@ import os
 import pytest
 
 import holdfast
-from holdfast._values.file_listing import MAGIC, About, Below, Level
-from holdfast._values.stored_file import StoredFile
 from holdfast.cli import main
 from holdfast.selftest._forged_files import FILE, FOLDER, LINK, ForgedFiles, forged
 from holdfast.workspace import FileEntry, Tree, Workspace
+from inner.values import MAGIC, About, Below, Level, StoredFile
 from support.workspaces import files_of, write
 
 HOSTILE = {

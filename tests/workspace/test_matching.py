@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
-from holdfast.workspace._patterns import bounded, matcher
-from holdfast.workspace._rules import recorded_rules
+from inner.workspace import bounded, matcher, recorded_rules
 
 PARTS = [
     "*",

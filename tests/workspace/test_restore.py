@@ -13,7 +13,7 @@ import pytest
 
 import holdfast
 from holdfast.workspace import Workspace
-from holdfast.workspace._disk import Disk
+from inner.workspace import Disk
 from support.workspaces import files_of, write
 
 

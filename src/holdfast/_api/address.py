@@ -97,7 +97,7 @@ def store_address(url: object) -> StoreAddress:
 
 
 def open_damaged_backend(url: object, *, is_cut_short: bool) -> Backend | None:
-    """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
+    """The readable rest of a damaged SQLite file, ``None`` if it is not one."""
     scheme, path = _parts(_address(url))
     if scheme != "sqlite":
         return None

@@ -139,7 +139,7 @@ class Agents:
     def load_checkpoint(
         self, agent_id: str, checkpoint: AgentCheckpoint | str
     ) -> AgentSnapshot:
-        """What a checkpoint holds; nothing is restored.
+        """The agent and the conversations in a checkpoint; nothing is restored.
 
         Its ``agent`` is as it was, and its ``conversations`` come without messages. The
         checkpoint is given as a record, an id, the beginning of an id, or a name.
@@ -222,7 +222,7 @@ class Agents:
 
 
 class AsyncAgents:
-    """As `Agents`, awaited."""
+    """Like `Agents`, awaited."""
 
     def __init__(self, runner: AsyncRunner, running: set[AsyncAutoCheckpoints]) -> None:
         self._runner, self._running = runner, running

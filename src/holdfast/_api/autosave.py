@@ -22,7 +22,7 @@ OnError = Callable[[str, Exception], object]
 
 
 class AutosavePlan(msgspec.Struct, frozen=True):
-    """Which agents to save, how often, and how many checkpoints of each to keep."""
+    """The agents to save, how often, and how many checkpoints of each to keep."""
 
     agents: tuple[str, ...]
     seconds: float
@@ -141,7 +141,7 @@ class AutoCheckpoints:
 
 
 class AsyncAutoCheckpoints:
-    """As `AutoCheckpoints`, awaited; the loop is a task."""
+    """Like `AutoCheckpoints`, awaited; the loop is a task."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """What each branch may use; ``None`` is no limit."""
+    """The limits of each branch; ``None`` is no limit."""
 
     steps: int | None = None
     seconds: float | None = None
@@ -41,7 +41,7 @@ class BranchInterrupted(BranchStopped):
 
 
 class Stops:
-    """Who has stopped whom; the same for all branches of an exploration."""
+    """The branches that have to end: all of them, or all but number ``by``."""
 
     def __init__(self) -> None:
         self.all = False
@@ -51,7 +51,7 @@ class Stops:
 
 
 class Branch(Generic[T]):
-    """What the function that explores gets: a thread of its own, and a budget.
+    """The argument of the function that explores: a thread of its own, and a budget.
 
     ``number`` counts the branches from 1. ``tokens`` is what was reported so far, also
     by a process that was killed. ``resumed`` tells that it goes on after such a kill.
@@ -101,7 +101,8 @@ class Branch(Generic[T]):
     def stop_others(self) -> None:
         """End all other branches: this one has found what was looked for.
 
-        Those of the async API are cancelled, the others end at their next `check`.
+        Branches of the async API are cancelled; branches in threads end at their next
+        `check`.
         """
         self._stops.by = self.number
         for number, task in self._stops.tasks.items():
@@ -110,18 +111,18 @@ class Branch(Generic[T]):
 
     @property
     def seconds(self) -> float:
-        """How long the branch has run."""
+        """The time that the branch has run, also in processes that were killed."""
         return self._before.seconds + time.monotonic() - self._began
 
     @property
     def seconds_left(self) -> float | None:
-        """How long it may still run, ``None`` for any time."""
+        """The time that the branch may still run, ``None`` for any time."""
         limit = self._budget.seconds
         return None if limit is None else limit - self.seconds
 
     @property
     def so_far(self) -> BranchResult:
-        """How far it has come, to be recorded."""
+        """The result so far, to be recorded."""
         return replace(self._before, tokens=self.tokens, seconds=self.seconds)
 
     async def begin(self) -> None:
@@ -211,7 +212,7 @@ class BranchRun(Generic[T]):
 
 
 async def given(value: object) -> object:
-    """What a caller's function returned, or what has to be awaited for it."""
+    """The result of a caller's function, awaited if it has to be."""
     if isinstance(value, Awaitable):
         return await cast("Awaitable[object]", value)
     return value

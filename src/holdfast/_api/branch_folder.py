@@ -22,7 +22,7 @@ class RestorableFolder(Protocol):
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The path of the folder."""
         ...
 
     # The overloads of `Workspace` for both APIs.
@@ -40,7 +40,7 @@ def checked_workspace(value: object) -> RestorableFolder | None:
 
 
 class BranchFolder:
-    """Where a branch works, with the files of the checkpoint that is explored."""
+    """The folder of a branch, with the files of the checkpoint that is explored."""
 
     def __init__(
         self, workspace: RestorableFolder, plan: ExplorationPlan, number: int
@@ -64,7 +64,7 @@ class BranchFolder:
 
     @property
     def is_there(self) -> bool:
-        """Whether it was made before: then the branch goes on with what is in it."""
+        """True if it was made before: then the branch goes on with what is in it."""
         return os.path.isdir(self.path)
 
     def writing(self, thread: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a handle on a thread offers for its branches: to try some, and to merge one."""
+"""The branches of a handle on a thread: explore some, and merge one."""
 
 from __future__ import annotations
 
@@ -109,10 +109,11 @@ class ThreadBranches:
     ) -> Merge:
         """Merge what a fork, or a checkpoint of it, has changed since both parted.
 
-        What one side changed is taken; what both changed to different values is a
-        conflict. Mappings are merged by key, lists by element where each has an ``id``;
-        a transcript is never interleaved. Nothing is saved before every conflict is
-        decided: `Conflict` with the code ``merge_conflict`` has those that are not.
+        A value that one side changed is taken; one that both changed to different
+        values is a conflict. Mappings are merged by key, lists by element where each
+        has an ``id``; a transcript is never interleaved. Nothing is saved before every
+        conflict is decided: `Conflict` with the code ``merge_conflict`` has those that
+        are not.
 
         - ``resolve`` maps paths to values, or is a function that gets a `MergeConflict`
           and returns the value, `ABSENT` to have none, or the conflict to leave it.
@@ -131,7 +132,7 @@ class ThreadBranches:
 
 
 class AsyncThreadBranches:
-    """As `ThreadBranches`, awaited."""
+    """Like `ThreadBranches`, awaited."""
 
     _runner: AsyncRunner
     _start: Start
@@ -196,7 +197,7 @@ class AsyncThreadBranches:
 
 
 def merged_from(other: object) -> str | Checkpoint:
-    """What a merge takes: the head of a thread, or a checkpoint."""
+    """The other side of a merge: the head of a thread, or a checkpoint."""
     if isinstance(other, Checkpoint):
         return other
     if isinstance(other, ThreadBranches | AsyncThreadBranches):

@@ -38,7 +38,7 @@ Window: TypeAlias = "list[AnyMessage]"
 
 
 class AboutOptions(TypedDict, total=False):
-    """What a conversation has beside its messages."""
+    """The fields of a conversation beside its messages."""
 
     title: str | None
     summary: str | None
@@ -74,7 +74,7 @@ def sessions(
     in_all: int | None,
     at_most: float | None,
 ) -> Retention:
-    """Which conversations are kept."""
+    """The retention that keeps conversations by these limits."""
     return Retention(
         idle=idle, threads_per_owner=per_owner, threads_in_all=in_all, at_most=at_most
     )
@@ -193,7 +193,7 @@ class Conversations:
     ) -> Checkpoint:
         """Set title, summary, context, tags and so on; the messages stay untouched.
 
-        What is given replaces what was there. With ``merge``, the keys of ``context``
+        Given values replace the stored ones. With ``merge``, the keys of ``context``
         and ``metadata`` that are not given stay, and ``None`` removes a key. With
         ``agent`` the conversation is that agent's from now on; checkpoints of the agent
         before it still hold it as it was.
@@ -312,7 +312,7 @@ class Conversations:
 
 
 class AsyncConversations:
-    """As `Conversations`, awaited."""
+    """Like `Conversations`, awaited."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner

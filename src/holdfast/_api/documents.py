@@ -57,7 +57,7 @@ class Documents:
         return self._runner.run(documents.load, name, ref, type)
 
     def find(self, name: str, *, type: Any = None) -> Document | None:
-        """As `load`, but ``None`` if there is no such document."""
+        """Like `load`, but ``None`` if there is no such document."""
         return self._runner.run(documents.find, name, type)
 
     def list(
@@ -92,7 +92,7 @@ class Documents:
 
 
 class AsyncDocuments:
-    """As `Documents`, awaited."""
+    """Like `Documents`, awaited."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         self._runner = runner

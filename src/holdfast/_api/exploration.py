@@ -75,7 +75,7 @@ class Exploration(RankedBranches):
 
 
 class AsyncExploration(RankedBranches):
-    """As `Exploration`, awaited."""
+    """Like `Exploration`, awaited."""
 
     def __init__(
         self,

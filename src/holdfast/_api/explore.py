@@ -37,7 +37,7 @@ LIMITS = ("keep", "steps", "seconds", "tokens", "at_once")
 
 
 class ExploreOptions(TypedDict, total=False):
-    """How to explore; `Thread.explore` explains it."""
+    """Options of an exploration; `Thread.explore` explains them."""
 
     name: str | None
     keep: int | None
@@ -61,7 +61,7 @@ class Choices(msgspec.Struct, frozen=True):
     at_once: int
 
     def folder(self, plan: ExplorationPlan, number: int) -> BranchFolder | None:
-        """Where a branch works, if there is a workspace."""
+        """The folder of a branch, ``None`` without a workspace."""
         if self.workspace is None:
             return None
         return BranchFolder(self.workspace, plan, number)

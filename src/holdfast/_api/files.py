@@ -1,4 +1,4 @@
-"""What a handle on a thread offers for the files of its checkpoints."""
+"""The files of a handle on a thread: listing, reading and comparing them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ThreadFiles:
 
 
 class AsyncThreadFiles:
-    """As `ThreadFiles`, awaited."""
+    """Like `ThreadFiles`, awaited."""
 
     _runner: AsyncRunner
     id: str
@@ -96,7 +96,7 @@ async def scanned(runner: AsyncRunner, options: SaveOptions) -> SaveOptions:
 
 
 async def draft_of(runner: AsyncRunner, source: object) -> FilesDraft:
-    """What to save of ``files``, for async callers: folders are read in a thread."""
+    """The draft of ``files`` for async callers: folders are read in a thread."""
     if runner.never_suspends or not isinstance(
         source, draft.Scannable | file_values.Snapshot
     ):

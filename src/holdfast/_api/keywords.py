@@ -28,7 +28,7 @@ from holdfast.errors import Unstorable
 
 
 class HistoryOptions(TypedDict, total=False):
-    """Which checkpoints a history lists; `Thread.history` explains it."""
+    """The choice of checkpoints in a history; `Thread.history` explains it."""
 
     before: Reference | int | None
     order: Order
@@ -38,7 +38,7 @@ class HistoryOptions(TypedDict, total=False):
 
 
 class MergeOptions(TypedDict, total=False):
-    """How the save of a merge is described; `Thread.merge` explains it."""
+    """The description of the save of a merge; `Thread.merge` explains it."""
 
     label: str | None
     tags: Sequence[str]
@@ -46,7 +46,7 @@ class MergeOptions(TypedDict, total=False):
 
 
 class StartOptions(TypedDict, total=False):
-    """What a new thread begins with; `Store.thread` explains it."""
+    """Properties of a new thread; `Store.thread` explains them."""
 
     kind: str
     owner: str | None
@@ -55,7 +55,7 @@ class StartOptions(TypedDict, total=False):
 
 
 class StreamOptions(TypedDict, total=False):
-    """What a new stream begins with; `Store.stream` explains it."""
+    """Properties of a new stream; `Store.stream` explains them."""
 
     owner: str | None
     agent: str | None
@@ -64,7 +64,7 @@ class StreamOptions(TypedDict, total=False):
 
 
 class ThreadsOptions(TypedDict, total=False):
-    """Which threads are listed; `Store.threads` explains it."""
+    """The choice of listed threads; `Store.threads` explains it."""
 
     kind: str | None
     owner: str | None
@@ -83,7 +83,7 @@ def _options_of_a_save() -> frozenset[str]:
 def appended(
     given: Mapping[str, Sequence[object] | draft.FileSource],
 ) -> tuple[drafts.ListsDraft, save.SaveOptions]:
-    """What `append` saves; the names of the options of a save are refused.
+    """The draft and options of an `append`; names of a save's options are refused.
 
     Only ``files`` is both, an option and the name of a list.
     """
@@ -118,7 +118,7 @@ def merge_options(begun: Start, options: MergeOptions) -> save.Options:
 
 
 def start(options: StartOptions) -> Start:
-    """How a thread that does not exist yet begins."""
+    """The properties of a thread that does not exist yet."""
     if not options:
         return NEW_THREAD
     refuse_unknown("a thread", options, StartOptions)
@@ -132,7 +132,7 @@ def start(options: StartOptions) -> Start:
 
 
 def stream_start(options: StreamOptions) -> Start:
-    """How a stream that does not exist yet begins."""
+    """The properties of a stream that does not exist yet."""
     refuse_unknown("a stream", options, StreamOptions)
     begun = start(
         {
@@ -155,7 +155,7 @@ def threads_query(options: ThreadsOptions) -> listing.ThreadsQuery:
 
 
 class ListOptions(TypedDict, total=False):
-    """Which conversations to list, and which page of them."""
+    """The choice of conversations, and the page of them to return."""
 
     agent: str | None
     owner: str | None

@@ -60,7 +60,7 @@ def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store: 
 
 
 def open_async(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Opening:
-    """As `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
+    """Like `open`, for ``async with`` or ``await``; gives an `AsyncStore`."""
     return Opening(lambda: open_context(url, options, native=True), options)
 
 

@@ -47,7 +47,7 @@ SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
 
 
 class OpenOptions(TypedDict, total=False):
-    """How to open a store; `holdfast.open` explains each."""
+    """Options of a store; `holdfast.open` explains each."""
 
     durability: Literal["full", "normal"]
     compress: bool
@@ -161,7 +161,7 @@ async def _has_keys(backend: Backend) -> bool:
 def over(context: Context, connection: object) -> Context:
     """The same store over a caller's connection.
 
-    What it saves may be rolled back, so it has its own cache and does not prune.
+    Its saves may be rolled back, so it has its own cache and does not prune.
     """
     return replace(
         context,

@@ -1,4 +1,4 @@
-"""What a handle on a thread offers for parts of a state: to change and to read them."""
+"""The parts of a state in a handle on a thread: change them and read them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ThreadParts:
 
 
 class AsyncThreadParts:
-    """As `ThreadParts`, awaited."""
+    """Like `ThreadParts`, awaited."""
 
     _runner: AsyncRunner
     _start: Start

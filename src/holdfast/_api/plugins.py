@@ -54,7 +54,7 @@ _LANGGRAPH_IMPORT = "holdfast.adapters.langgraph._import:import_into"
 
 
 def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
-    """What opens the addresses of a scheme; ``native`` prefers a backend to await."""
+    """The function that opens a scheme; ``native`` prefers a backend to await."""
     name = (native and _NATIVE.get(scheme)) or _BACKENDS.get(scheme)
     if name is None:
         return _installed(scheme)
@@ -69,7 +69,7 @@ def find_backend(scheme: str, *, native: bool = False) -> OpenBackend:
 
 @runtime_checkable
 class Telemetry(Protocol):
-    """What `holdfast.telemetry.Telemetry` is to the rest of the library."""
+    """`holdfast.telemetry.Telemetry`, as the rest of the library sees it."""
 
     def observer(self, address: StoreAddress, schema: str) -> Observer:
         """The observer of the operations of one store."""
@@ -143,14 +143,14 @@ def _installed(scheme: str) -> OpenBackend:
 
 
 def open_damaged_sqlite(path: str, *, is_cut_short: bool) -> Backend | None:
-    """What can still be read of a damaged SQLite file, ``None`` if it is not one."""
+    """The readable rest of a damaged SQLite file, ``None`` if it is not one."""
     find_wreck = _load(_DAMAGED_SQLITE)
     backend: Backend | None = find_wreck(path, is_cut_short=is_cut_short)
     return backend
 
 
 class ImportOptions(TypedDict, total=False):
-    """How `Store.import_from` reads a foreign source."""
+    """Options of `Store.import_from`."""
 
     format: str | None
     dry_run: bool

@@ -1,4 +1,4 @@
-"""How an operation is started: the only place that does it.
+"""Starts operations; no other module does.
 
 An operation is a coroutine function whose first parameter is the `Context`. `Runner`
 finishes it before it returns; `AsyncRunner` awaits it, in a thread or in the event loop
@@ -128,7 +128,7 @@ class AsyncRunner(OfThisProcess):
 
     @property
     def never_suspends(self) -> bool:
-        """Whether what it runs must not suspend, because a sync caller waits for it."""
+        """True if operations must not suspend, because a sync caller waits for them."""
         return self._threads is None and self.context.backend.blocking
 
     async def run(
@@ -176,14 +176,14 @@ class AsyncRunner(OfThisProcess):
             remaining = deadline - loop.time()
             if page or remaining <= 0:
                 return page
-            # What others changed in the meantime is passed over in a scope.
+            # In a scope, the cursor moves past the changes of others.
             after = after if page.cursor is None else page.cursor
             await asyncio.sleep(min(POLL_SECONDS, remaining))
 
     async def close(self) -> None:
         """Finish the running operations, then release everything."""
         if self._threads is None:
-            # It may refuse, and is then still in use in another event loop.
+            # It may refuse: then it is still in use in another event loop.
             await self.context.backend.close()
         self.is_closed = True
         self.context.cache.clear()
@@ -212,7 +212,7 @@ class AsyncRunner(OfThisProcess):
 
 
 class ObservedRunner(Runner):
-    """As `Runner`; the context has an observer, which sees every operation."""
+    """Like `Runner`; the context has an observer, which sees every operation."""
 
     def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -226,7 +226,7 @@ class ObservedRunner(Runner):
 
 
 class ObservedAsyncRunner(AsyncRunner):
-    """As `AsyncRunner`; the context has an observer, which sees every operation."""
+    """Like `AsyncRunner`; the context has an observer, which sees every operation."""
 
     async def run(
         self, operation: Operation[P, T], /, *args: P.args, **kwargs: P.kwargs

@@ -46,7 +46,7 @@ class ThreadLock:
 
 
 async def plain_result(result: object) -> Any:
-    """What a tool returned to the sync API, which cannot await it."""
+    """The result of a tool of the sync API, which cannot await it."""
     if hasattr(result, "__await__"):
         if isinstance(result, Coroutine):
             result.close()
@@ -55,12 +55,12 @@ async def plain_result(result: object) -> Any:
 
 
 async def awaited_result(result: Any) -> Any:
-    """What a tool returned to the async API, awaited if need be."""
+    """The result of a tool of the async API, awaited if it has to be."""
     return await result if hasattr(result, "__await__") else result
 
 
 class Steps:
-    """What a recorder does at each step of an agent's loop.
+    """The steps of an agent's loop that a recorder records.
 
     ``lock`` is held while the recording changes. ``finished`` gives the result of a
     tool from what its function returned.

@@ -152,7 +152,7 @@ class Store(SyncOnly):
     def using(self, connection: object) -> Store:
         """The same store over your own connection to PostgreSQL.
 
-        What is saved is part of your transaction, like your own writes in it.
+        Its saves are part of your transaction, like your own writes in it.
         """
         return Store(over(self.runner.context, connection))
 
@@ -245,9 +245,9 @@ class Store(SyncOnly):
         """Remove all of an owner, an agent or a thread, so that nothing of it is left.
 
         Not in rows, journals, checkpoints of agents, the search index, logs or unused
-        space of the store. What stays is a digest of each name, by which late writers
-        are refused for good; ``expect=None`` begins a name anew. In an encrypted store
-        the keys of the owner are destroyed as well.
+        space of the store. A digest of each name stays, by which late writers are
+        refused for good; ``expect=None`` begins a name again. In an encrypted store the
+        keys of the owner are destroyed as well.
 
         A thread that stays and shares history with it is a `Conflict` (code
         ``in_use``), before anything is removed; ``forks=True`` erases such threads too.
@@ -261,7 +261,7 @@ class Store(SyncOnly):
         return self.runner.run(erase.erase, request, dry_run=dry_run, progress=progress)
 
     def verify_receipt(self, receipt: Erasure | str) -> bool:
-        """Whether this encrypted store has signed a receipt of `erase`.
+        """True if this encrypted store has signed the receipt of an `erase`.
 
         ``receipt`` is the object, or the text of its `to_json`.
         """
@@ -280,8 +280,8 @@ class Store(SyncOnly):
     def load(self, checkpoint: Checkpoint | str, *, type: Any = None) -> Any:
         """The state of a checkpoint of any thread.
 
-        That of an agent's checkpoint has the states of the ``agent`` and, by id, of its
-        ``conversations``.
+        The state of an agent's checkpoint has the states of the ``agent`` and, by id,
+        of its ``conversations``.
         """
         state = self.runner.run(agent_snapshots.load_any, checkpoint)
         return load.converted(state, type)
@@ -394,7 +394,7 @@ class Store(SyncOnly):
         """Let another key open an encrypted store from now on, and the old one no more.
 
         It takes one transaction, however large the store is: only the store's own key
-        is wrapped anew. A copy of the store from before still opens with the old key.
+        is wrapped again. A copy of the store from before still opens with the old key.
         """
         self.runner.run(rotate_key, key)
 
@@ -498,7 +498,7 @@ class Store(SyncOnly):
     def changes(
         self, after: int = 0, *, limit: int = 1000, timeout: float = 0.0
     ) -> Page[Change]:
-        """What happened after a cursor, in commit order; waits if there is nothing.
+        """The changes after a cursor, in commit order; waits if there are none.
 
         Continue with the page's cursor, which is set even when the page is empty.
         """
@@ -507,7 +507,7 @@ class Store(SyncOnly):
 
 
 class AsyncStore(AsyncOnly):
-    """As `Store`, awaited; made by `holdfast.open_async`."""
+    """Like `Store`, awaited; made by `holdfast.open_async`."""
 
     def __init__(self, context: Context, runner: AsyncRunner | None = None) -> None:
         self.runner = runner or new_async_runner(context)

@@ -68,7 +68,7 @@ class Stream:
         limit: int | None = 100,
         timeout: float = 30.0,
     ) -> list[Event]:
-        """As `events`, but waits while there are none; empty after ``timeout`` seconds.
+        """Like `events`, but waits while there are none; empty after ``timeout``.
 
         Events of other processes end the waiting, too.
         """
@@ -94,15 +94,16 @@ class Stream:
     ) -> int:
         """Remove the oldest events for good; returns how many.
 
-        Those ``before`` the event with a cursor, all but the ``last`` n, or those
-        ``older`` than an age. The cursors of the others stay valid, and none is used
-        again. Their keys are forgotten: the same key can be appended once more.
+        Removed are the events ``before`` the one with a cursor, all but the ``last`` n,
+        or those ``older`` than an age. The cursors of the other events stay valid, and
+        no cursor is used again. The keys of removed events are forgotten: the same key
+        can be appended once more.
         """
         rule = TrimRule(before=before, last=last, older=older)
         return self._runner.run(trim.trim, self.id, rule)
 
     def delete(self) -> bool:
-        """Delete the stream with all its events; whether there was one.
+        """Delete the stream with all its events; true if there was one.
 
         Late writers are refused, with `Conflict` and the code ``thread_deleted``,
         unless their handle was made with ``anew``.
@@ -111,7 +112,7 @@ class Stream:
 
 
 class AsyncStream:
-    """As `Stream`, awaited."""
+    """Like `Stream`, awaited."""
 
     def __init__(self, runner: AsyncRunner, name: str, start: Start) -> None:
         self._runner = runner
@@ -165,7 +166,7 @@ class AsyncStream:
 
 
 class _Watch:
-    """How long a caller still waits, and when it should look at its stream again.
+    """The deadline of a waiting caller, and when it looks at its stream again.
 
     ``seen`` is the last change of the store that it knows.
     """
@@ -177,11 +178,11 @@ class _Watch:
         self.seen = seen
 
     def left(self) -> float:
-        """For how many seconds to wait for the next change."""
+        """The number of seconds to wait for the next change."""
         return min(LOOK_AGAIN, self._deadline - time.monotonic())
 
     def is_due(self, page: Page[Change]) -> bool:
-        """Take note of changes; whether the stream may have new events."""
+        """Take note of changes; true if the stream may have new events."""
         self.seen = self.seen if page.cursor is None else page.cursor
         now = time.monotonic()
         is_ours = any(change.thread == self._thread for change in page)

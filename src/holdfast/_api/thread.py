@@ -176,10 +176,10 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         return self._runner.run(lineage.history, self.id, query)
 
     def count(self) -> int:
-        """How many checkpoints `history` has in all, 0 before the first save.
+        """The number of checkpoints in `history`, 0 before the first save.
 
-        They are counted without being loaded. What was rewound is not counted, and what
-        a fork inherited is.
+        They are counted without being loaded. Rewound checkpoints are not counted;
+        checkpoints that a fork inherited are.
         """
         return self._runner.run(lineage.count, self.id)
 
@@ -190,11 +190,11 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         return self._runner.run(lineage.find, self.id, label=label, tag=tag)
 
     def diff(self, a: Reference, b: Reference = HEAD) -> Diff:
-        """What changed from ``a`` to ``b``; checkpoints of other threads are fine."""
+        """The changes from ``a`` to ``b``; checkpoints of other threads are fine."""
         return self._runner.run(load.difference, self.id, a, b)
 
     def blame(self, path: str, at: Reference = HEAD) -> Blame:
-        """Which checkpoint last set the value at a path, on the line to ``at``.
+        """The checkpoint that last set the value at a path, on the line to ``at``.
 
         The path is written as ``messages[3].content`` or ``/messages/3/content``.
         States in which the value cannot have changed are not read.
@@ -329,7 +329,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
         return self._runner.run(journal.recorded_one, self.id, key, default, checkpoint)
 
     def journal(self, *, checkpoint: Checkpoint | str | None = None) -> dict[str, Any]:
-        """Everything recorded on the thread, or on a checkpoint, oldest first."""
+        """All entries of the thread, or of a checkpoint, oldest first."""
         return self._runner.run(journal.recorded, self.id, checkpoint)
 
     def recorded_all(
@@ -337,8 +337,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
     ) -> dict[str, Any]:
         """The values recorded on the thread, sorted by key.
 
-        Those whose keys begin with ``prefix`` and come after the key ``after``, at most
-        ``limit``. All values with the prefix are read, however few are returned.
+        At most ``limit`` values whose keys begin with ``prefix`` and come after the key
+        ``after``. All values with the prefix are read, however few are returned.
         """
         return self._runner.run(journal.recorded_all, self.id, prefix, after, limit)
 
@@ -396,7 +396,7 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
 
 
 class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
-    """As `Thread`, awaited; so are the properties."""
+    """Like `Thread`, awaited; so are the properties."""
 
     def __init__(
         self, runner: AsyncRunner, name: str, start: Start = NEW_THREAD

@@ -27,7 +27,7 @@ from holdfast.errors import Closed, Unstorable
 
 
 class Changes:
-    """What a transaction will do when its block ends.
+    """The changes that a transaction makes when its block ends.
 
     ``saved`` are the checkpoints that it made, by thread; there are none before that.
     """
@@ -69,13 +69,13 @@ class ThreadChange:
         self.id = checked_name(name)
 
     def save(self, state: object, **options: Unpack[SaveOptions]) -> None:
-        """As `Thread.save`."""
+        """Like `Thread.save`."""
         self._add(StateDraft(state), options)
 
     def extend(
         self, lists: Mapping[str, Sequence[object]], **options: Unpack[SaveOptions]
     ) -> None:
-        """As `Thread.extend`."""
+        """Like `Thread.extend`."""
         self._add(ListsDraft(lists), options)
 
     def amend(
@@ -86,7 +86,7 @@ class ThreadChange:
         remove: Sequence[str] = (),
         **options: Unpack[SaveOptions],
     ) -> None:
-        """As `Thread.amend`."""
+        """Like `Thread.amend`."""
         self._add(amended(lists, values, remove), options)
 
     def record_all(
@@ -95,7 +95,7 @@ class ThreadChange:
         *,
         expect: Reference | Unset | None = UNSET,
     ) -> None:
-        """As `Thread.record_all`, on the thread; ``expect`` is the head it must have.
+        """Like `Thread.record_all`, on the thread; ``expect`` is the head it must have.
 
         A value whose key is taken stays as it is. To fail instead, save with ``once``.
         """
@@ -120,7 +120,7 @@ class StreamChange:
         self.id = thread_of(name)
 
     def append(self, event: object, *, key: str | None = None) -> None:
-        """As `Stream.append`; if the key is taken, the transaction fails.
+        """Like `Stream.append`; if the key is taken, the transaction fails.
 
         Nothing is changed then: `Conflict` with the code ``entry_taken``.
         """
@@ -147,7 +147,7 @@ class Transaction(Changes, SyncOnly):
 
 
 class AsyncTransaction(Changes, AsyncOnly):
-    """As `Transaction`, for ``async with``; its methods are not awaited."""
+    """Like `Transaction`, for ``async with``; its methods are not awaited."""
 
     def __init__(self, runner: AsyncRunner) -> None:
         super().__init__()

@@ -18,7 +18,7 @@ from holdfast.archive import Contents, Imported, Source, Target
 
 
 class LinesOptions(TypedDict, total=False):
-    """What `Store.export_lines` writes of which checkpoints."""
+    """The choice of checkpoints for `Store.export_lines`, and the parts to write."""
 
     threads: Iterable[str] | None
     owner: str | None

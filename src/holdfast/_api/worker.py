@@ -273,7 +273,7 @@ class LoopThreads:
             raise
 
     async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
-        """As `run`."""
+        """Like `run`."""
         del lane
         return await self.run(operation)
 
@@ -298,11 +298,11 @@ class LentThreads:
         return self._saving
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
-        """As those of the store."""
+        """Run it on the store's threads."""
         return await self._threads.run(operation)
 
     async def save(self, operation: Coroutine[Any, Any, T], lane: str) -> T:
-        """As those of the store."""
+        """Run it on the store's threads."""
         return await self._threads.save(operation, lane)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from holdfast.errors import Unstorable
 
 
 class OfThisProcess:
-    """What another process cannot use, such as a connection; it is not pickled."""
+    """An object that only this process can use, such as a connection; not pickled."""
 
     if not TYPE_CHECKING:
 

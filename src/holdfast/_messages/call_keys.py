@@ -32,7 +32,7 @@ def position_of(messages: Sequence[object], id_: str) -> int | None:
 
 
 def count_answers(messages: Iterable[object], id_: str) -> int:
-    """How many results for an id messages have."""
+    """The number of results for an id in messages."""
     return sum(answers_of(message).count(id_) for message in messages)
 
 

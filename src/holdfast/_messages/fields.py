@@ -81,7 +81,7 @@ _KINDS: dict[object, _Kind] = {
 
 
 def to_values(record: msgspec.Struct, without: Collection[str] = ()) -> dict[str, Any]:
-    """As `to_plain`; each field has its type, and one that is ``None`` is left out."""
+    """Like `to_plain`; each field has its type, one that is ``None`` is left out."""
     found, kinds = to_plain(record, without), _kinds(type(record))
     empty = {
         name

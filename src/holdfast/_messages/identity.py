@@ -1,4 +1,4 @@
-"""When two tool calls mean the same effect: their identity.
+"""The identity of tool calls: two calls with the same one mean the same effect.
 
 A model that is asked again after a rewind makes the same call with a new id, and with
 new values where it has to invent some. The identity of a call leaves those out.
@@ -67,7 +67,7 @@ def _masked(name: object, value: object) -> object:
     if is_single and plain in _GENERATED_NAMES:
         return MASK
     if plain == "id" and isinstance(value, str) and not _WORD.fullmatch(value):
-        # A number or a word under this name says which thing is meant.
+        # A number or a plain word under this name says which thing is meant.
         return MASK
     return masked(value)
 
@@ -86,7 +86,7 @@ def _looks_generated(value: object) -> bool:
 def canonical(value: object) -> str:
     """The one JSON text of a value: keys sorted, numbers in their shortest form.
 
-    What JSON does not have, such as bytes and dates, stands as Python's own text.
+    A value that JSON does not have, such as bytes or a date, becomes Python's own text.
     """
     if isinstance(value, Mapping):
         fields = cast("Mapping[object, object]", value)
@@ -126,7 +126,7 @@ def _number(value: float | Decimal) -> str:
 
 
 def _shortest(value: float) -> str:
-    """As JavaScript writes it, which RFC 8785 demands."""
+    """The text that JavaScript writes, which RFC 8785 demands."""
     _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
     text, point = "".join(map(str, digits)), len(digits) + exponent

@@ -161,7 +161,7 @@ def attachment_part(entry: object) -> Part:
     return _linked(kind, url, name=name, mime_type=mime_type) or Other(entry)
 
 
-# A text as the content of these is mostly base64, or a URL with it.
+# The text in these parts is mostly base64, or a URL with it.
 _NO_TEXT = frozenset({"image", "audio", "video"})
 
 

@@ -138,7 +138,7 @@ def to_json(value: object) -> Any:
 
 
 def _to_json_slowly(value: object) -> Any:
-    """For large numbers, surrogates and deep values, which orjson refuses."""
+    """JSON for large numbers, surrogates and deep values, which orjson refuses."""
     try:
         text = json.dumps(value, default=_json_of, skipkeys=True, ensure_ascii=False)
         valid = text.encode("utf-8", "replace")

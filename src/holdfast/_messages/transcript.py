@@ -279,7 +279,7 @@ def _groups(messages: Sequence[object]) -> list[range]:
 
 
 def _last_needed(messages: Sequence[object]) -> list[int]:
-    """For each message the last one that must be taken with it."""
+    """The position, for each message, of the last one that must be taken with it."""
     last = list(range(len(messages)))
     pending: dict[str, int] = {}
     for position, message in enumerate(messages):

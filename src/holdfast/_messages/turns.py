@@ -38,7 +38,7 @@ _THOUGHTS = ("reasoning", "reasoning_content")
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
-    """What one side says, or the result of the call ``call_id``.
+    """The words of one side, or the result of the call ``call_id``.
 
     ``is_item`` means that it is one of several items of a reply.
     """

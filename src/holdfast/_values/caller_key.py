@@ -27,8 +27,8 @@ class KeyWrapper(Protocol):
 class OwnerSecrets(KeyWrapper, Protocol):
     """A key that also keeps a secret for each owner, outside of the store.
 
-    An owner is named by an id that the store makes. What is saved for the owner can be
-    read only with the secret.
+    An owner is named by an id that the store makes. Contents of the owner can be read
+    only with the secret.
     """
 
     def find_secret(self, owner: str) -> bytes | None:

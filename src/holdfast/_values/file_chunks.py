@@ -17,7 +17,7 @@ SMALLEST, LARGEST = 4 << 10, 16 << 10
 WINDOW = 48
 
 _LINES = re.compile(rb"\n")
-# Of content without lines: minified, columns of numbers, binary.
+# Ends of words in content without lines: minified, columns of numbers, binary.
 _WORDS = re.compile(rb"[\x00-\x20,;>)\]}]")
 
 

@@ -80,7 +80,7 @@ class Level(msgspec.Struct, frozen=True, array_like=True):
 
 
 _DECODER = msgspec.msgpack.Decoder(Level)
-# A level takes in those that are not twice as large: more have no room in a store.
+# More levels do not occur: a level takes in those that are not twice as large.
 MOST_LEVELS = 64
 
 
@@ -231,7 +231,7 @@ _path = attrgetter("path")
 
 
 def fold_near(parts: Sequence[Part], near: Listing) -> Listing:
-    """As `fold`, out of a list that shares the oldest levels.
+    """Like `fold`, out of a list that shares the oldest levels.
 
     Shared levels are not read again, and equal files are the same objects.
     """
@@ -302,7 +302,7 @@ def replaced(
 ) -> dict[bytes, T]:
     """A copy with some values set, and those removed that are ``None``.
 
-    What stays keeps its place: lists in the same order are quicker to compare.
+    The other values keep their places: lists in the same order are quicker to compare.
     """
     found = dict(old)
     for path, value in changes.items():

@@ -71,7 +71,7 @@ class _TreeMerge:
             found = self.entries.get(above)
             if found is None or path not in self.entries:
                 continue
-            # A folder that is not empty any more has no entry of its own.
+            # A folder that got content has no entry of its own.
             if found.is_directory or self._value(self._at(path)) is not ABSENT:
                 del self.entries[above]
             else:

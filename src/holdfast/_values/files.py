@@ -69,7 +69,7 @@ class Tree(msgspec.Struct, frozen=True):
         return map(os.fsdecode, sorted(self.entries))
 
     def __contains__(self, path: object) -> bool:
-        """Whether it has a file at a path."""
+        """True if it has a file at a path."""
         if not isinstance(path, str | bytes | os.PathLike):
             return False
         return os.fsencode(cast("str", path)) in self.entries

@@ -30,7 +30,7 @@ def refuse_unknown(
 def refuse_other_fields(
     what: str, given: Mapping[str, object], struct: type[msgspec.Struct]
 ) -> None:
-    """As `refuse_unknown`, for keywords that are the fields of a struct."""
+    """Like `refuse_unknown`, for keywords that are the fields of a struct."""
     known = struct.__struct_fields__
     if not given.keys() <= {*known}:
         raise _refusal(what, min(given.keys() - {*known}), known)

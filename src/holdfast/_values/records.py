@@ -21,7 +21,7 @@ from holdfast.errors import Corrupt, Unstorable
 
 T = TypeVar("T")
 
-# Called by long operations with how much is done, and of how much.
+# Called by long operations with the number of finished things and that of all.
 Progress: TypeAlias = Callable[[int, int], object]
 
 # The kind of the threads that keep states of other threads for an agent's checkpoint.
@@ -366,7 +366,7 @@ def checked_name(
 def checked_stored_name(
     name: object, what: str = "name", longest: int = LONGEST_NAME
 ) -> str:
-    """As `checked_name`, for names from a store, which may have scopes before them."""
+    """Like `checked_name`, for names from a store, which may begin with scopes."""
     if type(name) is not str:
         raise Unstorable(what, f"must be text, not {kind_of(name)}")
     if not name or "\0" in name:

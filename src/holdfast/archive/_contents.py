@@ -50,7 +50,7 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """What an import added; ``skipped`` threads were already there, unchanged."""
+    """The counts of an import; ``skipped`` threads were already there, unchanged."""
 
     threads: tuple[str, ...]
     checkpoints: int
@@ -125,9 +125,9 @@ def _ranks(values: Iterable[int]) -> dict[int, int]:
 
 
 def exported(family: Adoption, since: int | None) -> Adoption | None:
-    """What an archive has of a family, without what was saved before ``since``.
+    """A family without the checkpoints saved before ``since``.
 
-    ``None`` if it has nothing: its threads are deleted, or were not used since then.
+    ``None`` if nothing is left: its threads are deleted, or were not used since then.
     """
     if not living(family):
         return None

@@ -138,7 +138,7 @@ class FrameReader:
 
 
 class ArchiveCorrupt(Corrupt):
-    """As `Corrupt`; the advice is to copy or export the archive again."""
+    """Like `Corrupt`; the advice is to copy or export the archive again."""
 
     def __init__(self, what: str, detail: str) -> None:
         super().__init__(what, detail)

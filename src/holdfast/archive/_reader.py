@@ -40,7 +40,7 @@ _PLURALS = {
     "entry": "entries",
     "move": "moves",
 }
-# What decoding and checking raise for records that are wrong.
+# Errors that decoding and checking raise for wrong records.
 _WRONG = (ValueError, KeyError, TypeError, AssertionError, RuntimeError, HoldfastError)
 
 

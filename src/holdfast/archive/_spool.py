@@ -32,7 +32,7 @@ Segments: TypeAlias = AsyncIterable[bytes | None]
 
 
 class _Spooled(NamedTuple):
-    """Where a family stands in the file, and what the heading says of it."""
+    """The place of a family in the file, and the heading's facts about it."""
 
     order: int
     line: FamilyLine
@@ -41,7 +41,7 @@ class _Spooled(NamedTuple):
     segments: int
     start: int
     end: int
-    # Where the segments begin, which are frames already.
+    # The place at which the segments begin, as frames.
     middle: int
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: options that may be given before or after their name."""
+"""The base of all commands: options may be given before or after their name."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Command(click.Command):
 
 
 def _joined_reference(args: Sequence[str]) -> str:
-    """What to write in place of a thread and its checkpoint as two words."""
+    """The one word for a thread and its checkpoint given as two."""
     for name, reference in pairwise(args):
         if reference.startswith("@") and not name.startswith("-"):
             return as_one_word(name, reference)
@@ -154,7 +154,7 @@ def _print_help(ctx: click.Context, _param: click.Parameter, wanted: bool) -> No
 
 @cache
 def json_options(*, stream: bool) -> tuple[click.Option, ...]:
-    """How the result is printed for programs."""
+    """The options that print the result for programs."""
     if stream:
         lines = _option("--ndjson", "Print one JSON document per line.")
         return *json_options(stream=False), lines

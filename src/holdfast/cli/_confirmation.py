@@ -34,7 +34,7 @@ def status_of_preview(
 
 
 def _confirmed(cli: Invocation, preview: Iterable[Line]) -> bool:
-    """Whether to go on: the user answers yes.
+    """True if the user answers yes.
 
     Without a terminal, or with ``--json``, a usage error names the command to run.
     """

@@ -48,7 +48,7 @@ def behind_lines(
     *,
     of_thread: bool = False,
 ) -> Iterator[Line]:
-    """How many effects a move leaves behind, and the newest of them.
+    """The number of effects that a move leaves behind, and the newest of them.
 
     ``listing`` is the command that lists all; without one, all are given. With
     ``of_thread`` each has the name of its thread.

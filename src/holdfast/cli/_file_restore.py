@@ -33,7 +33,7 @@ SCHEMA = "restore_files/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRestore:
-    """What of a thread is restored, and where."""
+    """The parts of a thread to restore, and the place."""
 
     files: bool
     state: bool
@@ -43,18 +43,18 @@ class FileRestore:
     force: bool
 
     def __bool__(self) -> bool:
-        """Whether an option says that it is about a thread, and not an agent."""
+        """True if an option says that it is about a thread, and not an agent."""
         places = self.into is not None or self.workspace is not None
         return places or self.files or self.state or self.force or bool(self.paths)
 
     @property
     def is_state_alone(self) -> bool:
-        """Whether no file is restored."""
+        """True if no file is restored."""
         return self.state and not self.files
 
     @property
     def moves_head(self) -> bool:
-        """Whether the state is restored."""
+        """True if the state is restored."""
         return self.state or not (self.files or self.paths or self.into)
 
 

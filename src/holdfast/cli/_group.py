@@ -36,7 +36,7 @@ SECTIONS = {
     "Connect": ("serve", "mcp", "completion"),
 }  # fmt: skip
 NAMES = tuple(name for names in SECTIONS.values() for name in names)
-# What people type who know the commands of a shell or of git.
+# Names that people know from a shell or from git.
 ALIASES = {
     "ls": "threads",
     "cat": "show",

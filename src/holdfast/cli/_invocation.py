@@ -19,7 +19,7 @@ COMPLETION = "_HOLDFAST_COMPLETE"
 
 
 class Invocation:
-    """What a command is called with; ``clock`` gives microseconds."""
+    """The call of a command; ``clock`` gives microseconds."""
 
     def __init__(
         self, arguments: Sequence[str] = (), clock: Callable[[], int] = now

@@ -35,7 +35,7 @@ def message_spans(out: Output, message: MessageSummary, style: str = "") -> list
 
 
 def policy_mark(thread: ThreadRecord) -> Span:
-    """What tools may do in a fork, an empty text if it does not say."""
+    """The policy for tools in a fork, an empty text if it has none."""
     return f"effects={thread.effects}" if thread.effects else "", "label"
 
 

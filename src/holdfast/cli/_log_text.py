@@ -32,7 +32,7 @@ PLAIN_KIND = "save"
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """How much of each checkpoint is shown; ``verbose`` includes bookkeeping.
+    """The shown parts of each checkpoint; ``verbose`` includes bookkeeping.
 
     With ``clock_times``, times are those of a clock on a terminal, too.
     """
@@ -60,7 +60,7 @@ class LogText:
         return text
 
     def _differences(self) -> Iterator[Diff] | None:
-        """What each checkpoint changed, if that is shown."""
+        """The changes of each checkpoint, ``None`` if they are not shown."""
         if not self.shown.changes:
             return None
         verbose = self.shown.verbose
@@ -173,7 +173,7 @@ class LogText:
     # --- names and what is read -------------------------------------------------------
 
     def reference(self, entry: LineageEntry) -> str:
-        """What a checkpoint is called: thread and step, or the start of its id."""
+        """The name of a checkpoint: thread and step, or the start of its id."""
         if entry.is_rewound:
             return short_id(self.store, entry.checkpoint.id)
         names = entry.threads

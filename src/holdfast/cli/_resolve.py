@@ -68,7 +68,7 @@ def thread_named(store: Store, name: str | None) -> Thread:
 
 
 def recorded_thread(store: Store, name: str | None) -> Thread:
-    """As `thread_named`, also a thread that has a journal and no checkpoint yet."""
+    """Like `thread_named`, also a thread that has a journal and no checkpoint yet."""
     found = find_thread(store, name, unsaved=True) if name is not None else None
     return found[0] if found else thread_named(store, name)
 

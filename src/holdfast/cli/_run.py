@@ -88,7 +88,7 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether JSON was asked for; also works for arguments that click refuses."""
+    """True if JSON was asked for; also works for arguments that click refuses."""
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--json" in ours or "--ndjson" in ours
 

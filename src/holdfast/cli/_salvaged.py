@@ -25,7 +25,7 @@ def salvage_to(cli: Invocation, file: str) -> Salvaged:
 
 
 def salvaged_lines(saved: Salvaged, target: str) -> Iterator[Line]:
-    """How much is in the new store, and what is not."""
+    """The counts of the new store, and what was lost."""
     yield (
         ("saved", "good"),
         (f"  {counted(saved.checkpoints, 'checkpoint')} in ", ""),

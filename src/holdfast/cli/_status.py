@@ -44,7 +44,7 @@ MEANINGS = {
     PIPE: "the program that read the output stopped reading",
 }
 
-# Errors of no class but the root: a port, a connection or a disk failed.
+# Codes of errors that have only the root class: a port, a connection or a disk failed.
 _CODES = {
     "cannot_listen": DENIED,
     "cannot_open": DENIED,

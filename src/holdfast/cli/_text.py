@@ -19,9 +19,9 @@ _AGES = (
 _DATE = len("2026-11-15")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
-# What means something to a shell.
+# Characters with a meaning for a shell.
 _QUOTED = frozenset(" \"!#$&'()*;<>?[\\]^`{|}~")
-# What the library tells a program to call, and the command to type instead.
+# Calls in the library's advice, and the command to type instead.
 _CALLS = {
     "history()": "holdfast log --all",
     "threads()": "holdfast threads",
@@ -53,7 +53,7 @@ def time(at: int) -> str:
 
 
 def ago(at: int, now: int) -> str:
-    """How long ago a time is, as a reference takes it: ``2h ago``; else the date."""
+    """The age of a time, as a reference takes it: ``2h ago``; else the date."""
     seconds = (now - at) // 1_000_000
     for unit, length, until in _AGES:
         if 0 <= seconds < until:

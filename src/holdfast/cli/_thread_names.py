@@ -18,7 +18,7 @@ from holdfast.errors import NotFound
 
 
 def prefixes() -> tuple[str, ...]:
-    """What stands before the ids of conversations, agents, documents and streams."""
+    """The beginnings of the names of conversations, agents, documents and streams."""
     kinds = (conversations, agents, documents, streams)
     return tuple(kind.PREFIX for kind in kinds)
 
@@ -55,7 +55,7 @@ def unknown(store: Store, name: str) -> NotFound:
 
 
 def did_you_mean(name: str, names: Iterable[str], otherwise: str) -> str:
-    """What to try instead of a name that was not found."""
+    """The hint for a name that was not found."""
     near = nearest.nearest(name, names, most=1)
     return f"did you mean {near[0]}?" if near else otherwise
 

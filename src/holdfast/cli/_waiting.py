@@ -1,4 +1,4 @@
-"""What threads wait for, as a mark in a listing and as lines."""
+"""The reasons why threads wait, as a mark in a listing and as lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from holdfast.views.waiting import ThreadWaits
 
 
 def waiting_mark(waiting: ThreadWaits) -> Span:
-    """What a thread waits for in a few words, an empty text if that is nothing."""
+    """The reasons why a thread waits in a few words, an empty text without any."""
     counts = {
         "interrupted call": len(waiting.calls),
         "unsaved message": waiting.unsaved,

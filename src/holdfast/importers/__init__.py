@@ -71,9 +71,9 @@ def import_from(
     without it the files decide: a folder is imported in each format that it holds, also
     the databases in it. `FormatMismatch` is raised if there is none, or if one file
     could be of two. With ``dry_run`` nothing is written. ``progress`` is called with
-    the number of checkpoints that are finished and the number of all, for each format
-    anew; for an `AsyncStore` in another thread. The source is never changed. Damage
-    in it is reported, and the rest is imported.
+    the number of finished checkpoints and the number of all, and counts again from 0
+    for each format; for an `AsyncStore` in another thread. The source is never changed.
+    Damage in it is reported, and the rest is imported.
     """
     # A program without a type checker may give anything.
     if not isinstance(store, Store | AsyncStore):  # pyright: ignore[reportUnnecessaryIsInstance]

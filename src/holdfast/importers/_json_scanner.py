@@ -125,7 +125,7 @@ def elements(text: str) -> Iterator[str]:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is one whole value."""
+    """True if a text is one whole value."""
     scanner = Scanner(text)
     return scanner.try_value() is not None and scanner.position == len(text)
 

@@ -1,4 +1,4 @@
-"""What the reader of a foreign format returns: the threads and checkpoints to save.
+"""The result of a foreign format's reader: the threads and checkpoints to save.
 
 Readers only read files. They report what they found, what they had to guess and what
 they could not read. The writer in `_write` puts all of it into the store.
@@ -101,7 +101,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading:
-    """Everything that was found in a source, also what is damaged."""
+    """The contents of a source, and the damage found in it."""
 
     def __init__(self) -> None:
         self.lines: dict[Line, list[Save]] = {}
@@ -223,11 +223,11 @@ class Reader(Protocol):
     """
 
     def recognises(self, path: str) -> bool:
-        """Whether a file or a folder looks like this format; never raises."""
+        """True if a file or a folder looks like this format; never raises."""
         ...
 
     def read(self, path: str) -> Reading:
-        """Everything in it; damage is reported in the result and not raised."""
+        """Read all of it; damage is reported in the result and not raised."""
         ...
 
 

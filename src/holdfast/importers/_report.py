@@ -11,7 +11,7 @@ from holdfast.importers._reader import Finding
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many there are of each kind.
+    """Numbers of each kind.
 
     ``messages`` are those of the newest state of each conversation,
     ``agent_checkpoints`` are checkpoints of an agent with its conversations.
@@ -35,7 +35,7 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an import found and did, or with ``dry_run`` would do.
+    """The report of an import; with ``dry_run`` of one that was not made.
 
     ``found`` counts by the source's own names. ``already_there`` counts what an earlier
     import brought, ``inferred`` lists what had to be guessed, ``damaged`` what could
@@ -58,7 +58,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything of the source is in the store."""
+        """True if the store has all of the source."""
         return not self.damaged and not self.conflicts
 
     def __str__(self) -> str:

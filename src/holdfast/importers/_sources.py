@@ -1,4 +1,4 @@
-"""Which formats there are, which of them a path holds, and reading all of them."""
+"""The known formats: finding those that a path holds, and reading them."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def formats() -> tuple[str, ...]:
 
 
 def sources_of(path: str) -> list[Source]:
-    """What a path holds, each format once, and each database in a folder.
+    """The formats in a path, each once, and each database in a folder.
 
-    Raises `FormatMismatch` if that is nothing, or if a file could be of two formats.
+    Raises `FormatMismatch` if there are none, or if a file could be of two formats.
     """
     found = [Source(name, path) for name in formats() if _recognises(name, path)]
     if os.path.isdir(path):
@@ -88,7 +88,8 @@ def read_all(
 ) -> list[tuple[Source, Reading]]:
     """A reading of each source but LangGraph's, which the adapter reads.
 
-    What one has read, the others leave out, and they do not report it as damaged.
+    Files that one reader has read are left out by the others, and not reported as
+    damaged.
     """
     readings: list[tuple[Source, Reading]] = []
     for source in sources:
@@ -148,7 +149,7 @@ def _existing(path: object) -> str:
 
 
 def reader_of(name: str) -> Reader:
-    """What recognises and reads a format."""
+    """The reader of a format."""
     checked_name(name, "format")
     if name in _OURS:
         # A module with the functions of the protocol is a reader.

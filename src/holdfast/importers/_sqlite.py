@@ -23,12 +23,12 @@ _ATTEMPTS = 3
 
 
 def is_database(path: str) -> bool:
-    """Whether a file begins as SQLite's files do; never raises."""
+    """True if a file begins as SQLite's files do; never raises."""
     return os.path.isfile(path) and read_head(path).startswith(_MAGIC)
 
 
 def has_columns(path: str, table: str, names: set[str]) -> bool:
-    """Whether a file is a SQLite database with such a table; never raises."""
+    """True if a file is a SQLite database with such a table; never raises."""
     if not is_database(path):
         return False
     try:

@@ -74,12 +74,12 @@ def origin_of(line: Line) -> dict[str, str]:
 
 
 def is_living(record: ThreadRecord | None) -> bool:
-    """Whether a thread exists and is not deleted."""
+    """True if a thread exists and is not deleted."""
     return record is not None and record.deleted_at is None
 
 
 def is_of(line: Line, record: ThreadRecord | None) -> bool:
-    """Whether a living thread came from a line, or could have."""
+    """True if a living thread came from a line, or could have."""
     if record is None or not is_living(record):
         return False
     stamp = stamp_of(record.metadata)
@@ -123,7 +123,7 @@ def missing(
 
 
 def _is_next(record: ThreadRecord, saves: Sequence[Save]) -> bool:
-    """Whether all saves are newer versions of what was imported before."""
+    """True if all saves are newer versions of the imported ones."""
     return stamp_of(record.metadata) is not None and all(s.is_version for s in saves)
 
 

@@ -64,7 +64,7 @@ class _AetherCheckpoint(msgspec.Struct, frozen=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether a folder has the three folders, or a file in one has the right keys."""
+    """True if a folder has the three folders, or a file in one has the right keys."""
     if all(os.path.isdir(os.path.join(path, name)) for name in _LOOKS):
         return True
     return any(map(_looks_right, walk(path, DEPTH, Reading())))

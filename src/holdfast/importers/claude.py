@@ -60,7 +60,7 @@ class _Part(msgspec.Struct, frozen=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether a file, or one of those below a folder, begins like a transcript."""
+    """True if a file, or one of those below a folder, begins like a transcript."""
     files = islice(walk(path, DEPTH, Reading()), MOST_LOOKED_AT)
     return any(map(_looks_right, files))
 
@@ -145,7 +145,7 @@ def _state(path: str, end: int) -> dict[str, Any]:
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """What is in a file, and what could not be read."""
+    """The entries of a file, and the problems of lines that could not be read."""
 
     entries: list[TranscriptEntry]
     problems: list[str]
@@ -185,7 +185,7 @@ def _entry(text: str) -> TranscriptEntry:
 
 
 def _metadata(path: str) -> TranscriptEntry:
-    """What the SDK is told about a subagent; in files it stands beside the lines."""
+    """The metadata of a subagent for the SDK; in files they are beside the lines."""
     found = read_json(path)
     if not isinstance(found, dict):
         raise Damaged("is no object")

@@ -5,7 +5,7 @@
     custom -> metadata                created_at -> saved_at
     step -> the same step, unless it is not above the step before it
 
-Step and parent of the source are kept with the checkpoint too: steps begin anew when a
+Step and parent of the source are kept with the checkpoint too: steps begin again when a
 program restarts, and checkpoints between may be missing. A list of metadata alone has
 no states; its entries are reported.
 """
@@ -53,7 +53,7 @@ class _CortexSave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether a file, or one of a folder's JSON files, holds cortex checkpoints."""
+    """True if a file, or one of a folder's JSON files, holds cortex checkpoints."""
     return any(map(_looks_right, _candidates(path, Reading(), frozenset())))
 
 

@@ -36,7 +36,7 @@ _OPENING = re.compile(
     rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:\}\s*\Z|"(?:[^"\\]|\\.)*"\s*:\s*\[\s*[\]{])'
 )
 
-# What every checkpoint has, and what one begins with.
+# The key and the fields that every checkpoint has, and how one begins.
 _ID = '"checkpoint_id"'
 _FIELDS = ("session_id", "checkpoint_id", "messages", "created_at")
 _CHECKPOINT = re.compile(
@@ -46,7 +46,7 @@ _CHECKPOINT = re.compile(
 
 
 def recognises(path: str) -> bool:
-    """Whether a file, or one of a folder's JSON files, looks like one of echo's."""
+    """True if a file, or one of a folder's JSON files, looks like one of echo's."""
     return any(
         _looks_right(file.path) for file in _candidates(path, Reading(), frozenset())
     )

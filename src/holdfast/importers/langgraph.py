@@ -11,11 +11,11 @@ FORMAT = "langgraph"
 
 
 def is_address(path: object) -> bool:
-    """Whether a path is the address of a PostgreSQL server instead of a file."""
+    """True if a path is the address of a PostgreSQL server instead of a file."""
     return isinstance(path, str) and path.startswith(("postgres://", "postgresql://"))
 
 
 def recognises(path: str) -> bool:
-    """Whether a path is an address, or a SQLite database with a saver's table."""
+    """True if a path is an address, or a SQLite database with a saver's table."""
     names = {"thread_id", "checkpoint_ns", "checkpoint_id", "parent_checkpoint_id"}
     return is_address(path) or has_columns(path, "checkpoints", names)

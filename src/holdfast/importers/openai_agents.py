@@ -7,8 +7,8 @@
     branch of an AdvancedSQLiteSession -> conversation <session>@<branch>
 
 The tables are known by their columns, because programs may choose their names. The SDK
-keeps times as whole seconds. What an AdvancedSQLiteSession counts is left alone, and
-items of an EncryptedSession stay encrypted.
+keeps times as whole seconds. The counts of an AdvancedSQLiteSession are not imported,
+and items of an EncryptedSession stay encrypted.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Item(NamedTuple):
 
 
 def recognises(path: str) -> bool:
-    """Whether a file is a SQLite database with the tables of sessions."""
+    """True if a file is a SQLite database with the tables of sessions."""
     if not is_database(path):
         return False
     try:
@@ -148,7 +148,7 @@ def _state(created_at: int, values: list[dict[str, Any]], end: int) -> dict[str,
 
 
 def _turns(values: list[dict[str, Any]]) -> list[int]:
-    """Where turns begin, each with what the user says, and where the last one ends."""
+    """The first index of each turn, which the user's words begin, and the length."""
     by_user = [value.get("role") == "user" for value in values]
     begins = [
         number

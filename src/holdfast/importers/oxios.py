@@ -36,7 +36,7 @@ Timed = tuple[Moment, dict[str, Any]]
 
 
 def recognises(path: str) -> bool:
-    """Whether a folder has a folder of sessions."""
+    """True if a folder has a folder of sessions."""
     sessions = os.path.join(path, SESSIONS)
     return os.path.isdir(sessions) and not os.path.islink(sessions)
 

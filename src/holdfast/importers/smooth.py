@@ -45,7 +45,7 @@ class SmoothSave(msgspec.Struct, frozen=True):
 
 
 def recognises(path: str) -> bool:
-    """Whether one of the files below a folder has the keys of a smooth checkpoint."""
+    """True if one of the files below a folder has the keys of a smooth checkpoint."""
     files = islice(walk(path, DEPTH, Reading()), MOST_LOOKED_AT)
     return any(map(_looks_right, files))
 

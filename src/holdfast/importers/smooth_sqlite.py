@@ -27,7 +27,7 @@ _TABLE = "checkpoints"
 
 
 def recognises(path: str) -> bool:
-    """Whether a file is a SQLite database with smooth's table."""
+    """True if a file is a SQLite database with smooth's table."""
     return has_columns(path, _TABLE, {"agent_id", "conversation", "iteration"})
 
 

@@ -31,10 +31,11 @@ _DIGITS = re.compile(rb"[0-9a-fA-F\s]*")
 
 
 class KeyHeader(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a store keeps about its keys, in the setting ``keys``.
+    """The setting ``keys``: a store's wrapped key, and how it was wrapped.
 
-    ``check`` shows whether a key that was unwrapped is the right one, and that nobody
-    else has changed the form.
+    ``check`` shows that an unwrapped key is the right one, and that no other program
+    has
+    changed the form.
     """
 
     store: bytes
@@ -138,7 +139,7 @@ def _header(setting: bytes) -> KeyHeader:
     if header is None or header.form not in FORMS or header.scheme not in _NAMES:
         text = "its keys are of a form that this version does not know; update Holdfast"
         raise FormatMismatch(text)
-    # Others were not written by us. Some would take all memory, or hours.
+    # Other costs were not written by us. Some would take all memory, or hours.
     cost = {"n": header.n, "r": header.r, "p": header.p}
     if header.scheme == "passphrase" and cost != SCRYPT:
         raise Corrupt("the setting 'keys'", f"its scrypt parameters are {cost}")

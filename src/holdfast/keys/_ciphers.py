@@ -32,9 +32,9 @@ CHANCE = 6
 COUNT = NONCE - CHANCE
 # An encrypted name follows this character and is at least an authentication tag.
 MARK = "~"
-# What our records are called before the colon of their names.
+# The words before the colon in names of our records.
 RECORDS = ("agent", "checkpoints", "conversation", "document", "pin")
-# What the entries of the effects' ledger are called, and which are looked up by the
+# The words before the colon in keys of the ledger, and those that are looked up by the
 # first part of the rest.
 LEDGER = ("anchor", "call", "effect", "grant", "pending", "undo")
 DIVIDED = ("anchor", "effect")
@@ -53,7 +53,7 @@ def derive(
 
 
 def nonce_of(content: bytes) -> bytes:
-    """What must not come twice: the session of a stored content and its nonce."""
+    """The session of a stored content and its nonce, which must not come twice."""
     return content[_KEY_END:START]
 
 
@@ -122,7 +122,7 @@ class ContentCipher:
         self._ciphers = {}
 
     def encode(self, content: bytes, place: bytes, key: ContentKey) -> bytes:
-        """What is stored instead of a content that belongs to a place."""
+        """The ciphertext of a content that belongs to a place."""
         return self.encode_each((content,), (place,), key)[0]
 
     def encode_each(
@@ -134,7 +134,8 @@ class ContentCipher:
             self._session = session = _Session()
         head = key.id + session.id
         encrypt = (self._ciphers.get(head) or self._derive(head, key)).encrypt
-        # One for all: resumed twice, both machines would encrypt the same together.
+        # One random part for all contents: two machines that are resumed from one
+        # memory encrypt only the same contents with it.
         chance = os.urandom(CHANCE)
         number = session.take(len(contents))
         stored: list[bytes] = []
@@ -220,7 +221,7 @@ class NameCipher:
         self.decode = lru_cache(REMEMBERED)(self._decode)
 
     def prefix(self, prefix: str) -> str:
-        """With what the journal keys begin that may begin with a prefix."""
+        """The beginning of all encrypted journal keys that may begin with a prefix."""
         kind, colon, rest = prefix.partition(":")
         if not colon or kind not in LEDGER:
             return ""
@@ -230,7 +231,7 @@ class NameCipher:
         return f"{kind}:{self._part(first, ['key', f'{kind}:'])}"
 
     def scopes(self, name: str) -> str:
-        """With what a name begins that begins with the scopes of another."""
+        """The encrypted scopes of a name."""
         *scopes, _ = name.split(SEPARATOR)
         hidden = [
             self._part(scope, ["scope", *scopes[:place]]) + SEPARATOR
@@ -239,7 +240,7 @@ class NameCipher:
         return "".join(hidden)
 
     def _encode(self, name: str, column: str) -> str:
-        """What is stored instead of a name."""
+        """The encrypted form of a name."""
         *scopes, own = name.split(SEPARATOR)
         kind, parts = _divided(own, column)
         place = [column, kind, *scopes]
@@ -278,12 +279,16 @@ class NameCipher:
 
 
 def _divided(name: str, column: str) -> tuple[str, list[str]]:
-    """What stays readable of a name, and the parts that are encrypted.
+    """The readable beginning of a name, and the parts that are encrypted.
 
-    The kind of our records stays, since it stands in the record anyway, and PostgreSQL
-    takes locks in the order of names: the list of an agent's checkpoints must come
-    before their pins, whatever they are called. Of the ledger's entries it stays too,
-    and the identity of an effect is a part of its own: they are looked up by both.
+    The kind of our records stays readable, since it is in the record anyway, and
+    PostgreSQL takes locks in the order of names: the list of an agent's checkpoints
+    must
+    come before their pins, whatever they are called. The kind of the ledger's entries
+    stays
+    readable, too, and the identity of an effect is a part of its own: entries are
+    looked up
+    by both.
     """
     kind, _, rest = name.partition(":")
     if not rest or kind not in {"thread": RECORDS, "key": LEDGER}.get(column, ()):

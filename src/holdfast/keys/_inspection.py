@@ -24,8 +24,9 @@ ERASED = (
 class EncryptedInspection(InspectionLayer):
     """The view of `Backend.inspect`, decrypted.
 
-    What cannot be decrypted is reported as damage, like what cannot be read. If the key
-    of an owner was destroyed, that is reported once, and what it was for is left out.
+    A record that cannot be decrypted is reported as damage, like one that cannot be
+    read. A destroyed key of an owner is reported once, and the owner's records are left
+    out.
     """
 
     def __init__(self, inspection: Inspection, records: Records) -> None:
@@ -93,7 +94,7 @@ class EncryptedInspection(InspectionLayer):
         return replace(portion, records=tuple(named))
 
     def _forget_families(self) -> None:
-        """What is asked next is about the families of this portion."""
+        """Forget known families if they are many: each portion asks about its own."""
         if len(self._records.families) > FAMILIES:
             self._records.families.clear()
 
@@ -185,7 +186,7 @@ def _numbers(records: Iterable[object]) -> set[int]:
 
 
 def _content_of(record: object) -> bytes | None:
-    """What of a record is encrypted with an owner's key."""
+    """The part of a record that an owner's key encrypts, ``None`` without one."""
     if isinstance(record, Checkpoint):
         return record.manifest
     if isinstance(record, Entry):

@@ -169,7 +169,7 @@ class EncryptionLayer(Layer):
         return await self.records.ring.destroy(owner)
 
     def belongs(self, family: int, owner: str) -> bool:
-        """Whether no key but the owner's decrypts what was read of a family."""
+        """True if no key but the owner's decrypts the family."""
         known = self.records.families.get(family)
         return known is None or self.records.ring.is_of(known.key, owner)
 
@@ -197,9 +197,10 @@ class EncryptionLayer(Layer):
             return await self._shown_receipts(receipts, encoded)
 
     async def _is_outdated(self, conflict: Conflict, encoded: EncodedWrites) -> bool:
-        """Whether only what was encoded is outdated, not what the caller knows.
+        """True if the encoded writes are outdated, not the caller's knowledge.
 
-        Another has added a move, or begun a thread that these writes were to begin.
+        Another writer has added a move, or begun a thread that these writes were to
+        begin.
         """
         if conflict.code == "plan_stale":
             return True
@@ -380,7 +381,7 @@ class EncryptionLayer(Layer):
         page = await self.backend.scan(hidden_query(query, self.records))
         shown = await self.records.loaded(lambda: self.records.show_all(page))
         if isinstance(asked, Threads) and not asked.every:
-            # What an owner's key was destroyed for has lost its head.
+            # Threads whose owner's key was destroyed have no head.
             shown = tuple(t for t in shown if cast("ThreadRecord", t).head)
         return Page(tuple(filter(wanted_entry(query), shown)), page.cursor)
 
@@ -498,5 +499,5 @@ class EncryptionLayer(Layer):
 
 
 def _is_of_scopes(prefix: str | None) -> bool:
-    """Whether the backend can filter by a prefix: it knows only scopes as a whole."""
+    """True if the backend can filter by the prefix: it knows only whole scopes."""
     return not prefix or prefix.endswith(SEPARATOR)

@@ -1,4 +1,4 @@
-"""Where the logs of moves end, which the next move of each thread has to say."""
+"""The ends of the logs of moves, which the next move of each thread has to name."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MoveEnds:
         self._records = records
         # The ids of the last moves of threads that these writes have added to.
         self._last: dict[str, bytes] = {}
-        # The checkpoints that the transaction removes, with all moves that name them.
+        # The checkpoints that the transaction removes; all moves that name them go too.
         self._doomed: set[tuple[int, str]] = set()
 
     async def proven(self, write: Write, hidden: Write) -> Write:

@@ -1,12 +1,11 @@
-"""Proofs of moves: what tells that a move is the store's own, and has its place.
+"""Proofs of moves: each shows that a move is the store's own, and in its place.
 
 The backend has the proof behind the kind of a move: the id of the move, the id of the
 move before it in the log of its thread, and an authentication code over both and all
 that the move says. So a move cannot be changed, nor put into another thread or place,
 and where one was taken out, the next names a move that is not there.
 
-What the backend logs by itself when it removes something has no proof: it leads
-nowhere.
+A move that the backend logs by itself for a removal has no proof: it moves no head.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class MoveProofs:
         return shown, proof
 
     def gaps(self, moves: Iterable[Move]) -> list[str]:
-        """Where a move before one of these was taken out: all of threads, oldest first.
+        """The places before which a move was taken out; ``moves`` are oldest first.
 
         Wrong proofs are passed over; `opened` tells them.
         """

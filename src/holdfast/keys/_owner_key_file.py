@@ -24,7 +24,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 class _Content(msgspec.Struct):
-    """What stands in the file, as JSON; keys and secrets are base64."""
+    """The content of the file, as JSON; keys and secrets are base64."""
 
     key: bytes
     owners: dict[str, bytes] = {}
@@ -106,9 +106,9 @@ class OwnerKeyFile:
     def _changing(self) -> Generator[_Content]:
         """The content of the file, which is replaced if it was changed.
 
-        What the old file held is overwritten: its bytes may stay on the disk. A file
-        system that keeps old versions still has them. So is what a process left that
-        was killed while it changed the file, also if nothing is changed now.
+        The old file is overwritten: otherwise its bytes could stay on the disk. A file
+        system that keeps old versions still has them. The files that a killed process
+        left are overwritten as well, also if nothing is changed now.
         """
         with self._locked() as old:
             before = os.pread(old, os.fstat(old).st_size, 0)

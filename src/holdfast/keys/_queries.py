@@ -36,7 +36,7 @@ def hidden_query(query: Query[R], hide: Records) -> Query[R]:
 
 
 def wanted_entry(query: Query[Any]) -> Callable[[object], bool] | None:
-    """Whether an entry has a key that a query asks for, ``None`` if all have."""
+    """A function that tells if an entry's key has the prefix of the query."""
     prefix = ""
     if isinstance(query, Entries | FamilyEntries | OwnEntries):
         prefix = query.prefix or ""

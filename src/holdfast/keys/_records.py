@@ -1,6 +1,6 @@
 """Records as they are stored in an encrypted store, and back.
 
-What stands in each ciphertext, and what it is bound to, is said here and nowhere else:
+The content of each ciphertext, and the facts it is bound to, are listed only here:
 
 | stored as | holds | is bound to |
 |---|---|---|
@@ -61,9 +61,9 @@ OWN_KINDS = frozenset({
 THREAD_TAG = 16
 # The salt, the thread, and the sizes of digest and metadata.
 _HEAD = struct.Struct(f">{SALT}s{THREAD_TAG}sBI")
-# Beside the size of a digest: it was saved when all moves of the store had proofs.
+# Flag beside the size of a digest: all moves of the store had proofs at this save.
 WITH_PROOFS = 0x80
-# What a save is called in the log of a thread; it is no move of its own.
+# The word for a save in the log of a thread; it is no move of its own.
 SAVE = "save"
 # The entries of the feed whose subject is a journal key.
 JOURNAL = "record"
@@ -73,7 +73,7 @@ FOREIGN_HEAD = "its head belongs to another thread"
 
 
 class Family(NamedTuple):
-    """What the contents of a family are encrypted with and bound to."""
+    """The key of a family's contents, and the salt they are bound to."""
 
     key: ContentKey
     salt: bytes

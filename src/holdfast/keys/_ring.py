@@ -26,9 +26,10 @@ from holdfast.keys._ciphers import (
 
 SALT = 12
 SIV_KEY = 64
-# What is left of a key.
+# The rest of a destroyed key.
 DESTROYED = b"destroyed"
-# What is wrapped with a secret of the owner too begins so, and what is left of it.
+# The prefix of a key that is wrapped with a secret of the owner too, also when it is
+# destroyed.
 SECRET = b"+"
 # A key that is wrapped without one may begin with the same byte: the size differs.
 WRAPPED = KEY_SIZE + 8
@@ -60,11 +61,11 @@ class KeyRing:
 
     @property
     def has_proofs(self) -> bool:
-        """Whether all moves of the store have proofs."""
+        """True if all moves of the store have proofs."""
         return self.store.form == FORM
 
     def is_of(self, key: ContentKey, owner: str | None) -> bool:
-        """Whether a key is one of this owner's."""
+        """True if the key is one of this owner's."""
         return key.id[:-1] == self._owner_id(owner)
 
     def _owner_id(self, owner: str | None) -> bytes:
@@ -72,7 +73,7 @@ class KeyRing:
         return hmac.digest(self._ids, text, "sha256")[: ID - 1]
 
     def salt(self, name: str | int) -> bytes:
-        """What the contents of a new family are bound to.
+        """The salt that the contents of a new family are bound to.
 
         It follows from the name of the thread that begins the family, or from the
         family's number in a copy: of two processes that begin the same thread, both
@@ -117,9 +118,9 @@ class KeyRing:
     async def destroy(self, owner: str | None) -> bool:
         """Make all contents of an owner unreadable.
 
-        What is saved for the owner afterwards gets another key. A copy of the store
-        that was made before has the key still, unless it was wrapped with a secret:
-        gives whether all of them were.
+        Later saves for the owner get another key. A copy of the store that was made
+        before has the key still, unless it was wrapped with a secret: gives whether all
+        of them were.
         """
         needed_secrets = self.secrets is not None
         async for id_, found in self._generations(owner):
@@ -178,7 +179,7 @@ class KeyRing:
 
 
 def _needs_secret(found: bytes) -> bool:
-    """Whether what is stored of a key was wrapped with a secret too."""
+    """True if the stored key was wrapped with a secret, too."""
     is_wrapped = found.startswith(SECRET) and len(found) == len(SECRET) + WRAPPED
     return is_wrapped or found == SECRET + DESTROYED
 

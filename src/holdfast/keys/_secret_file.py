@@ -1,7 +1,7 @@
 """Small files with secrets: written whole, readable by their owner only, overwritten.
 
-A process may be killed while it replaces such a file. What it leaves has fixed names
-beside the file, and the next change of the file overwrites and removes it.
+A process may be killed while it replaces such a file. The files that it leaves have
+fixed names beside the file, and the next change overwrites and removes them.
 """
 
 from __future__ import annotations

@@ -193,20 +193,21 @@ class WriteEncoder:
 
 
 def _joins(write: Write) -> bool:
-    """Whether a write that may begin a thread is also made if there is one by now.
+    """True if a write that may begin a thread is also made if the thread exists by now.
 
-    Another has begun it then, perhaps for another owner, whose key it needs.
+    The other writer may have begun it for another owner, whose key the write needs
+    then.
     """
     return write.start is not None and write.checkpoint is None and bool(write.entries)
 
 
 def _beginning(write: Write) -> Write:
-    """Only the beginning of a thread, refused if there is one."""
+    """A write that only begins a thread, refused if there is one."""
     return Write(thread=write.thread, at=write.at, expect=None, start=write.start)
 
 
 def _has_more(write: Write) -> bool:
-    """Whether a write of a checkpoint has anything else that is to be encrypted."""
+    """True if a write of a checkpoint has anything else that is to be encrypted."""
     return bool(
         write.start or write.entries or write.details or write.marks or write.forget
     )

@@ -5,7 +5,7 @@ waits for anything but the context's backend, so that one text serves both APIs:
 ``store.runner.run(operation, ...)`` runs it, and ``store.runner.save(operation, thread,
 ...)`` one that changes a single thread. The rooms of this package hold what operations
 are made of: `threads`, `effects`, `transcripts`, `graphs`, `claude`, `values`, and
-`objects` for frameworks that store any. What a backend is asked for comes from
+`objects` for frameworks that store any. The writes and queries for a backend come from
 `holdfast.backends`.
 
 Most adapters need none of this; docs/writing-an-adapter.md shows one that uses the

@@ -1,4 +1,4 @@
-"""What the backend was asked to do for one operation, in names and numbers."""
+"""The backend's work for one operation, in names and numbers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class MeasuringBackend(Layer):
         return receipts
 
     def commit_each(self, batches: Sequence[Sequence[Write]]) -> Sequence[Outcome]:
-        """Not measured: the writer thread of a store does not go through this layer."""
+        """Pass it on: the writer thread of a store does not go through this layer."""
         return super().commit_each(batches)
 
     async def read(self, keys: Sequence[Key[R]]) -> list[R | None]:

@@ -1,4 +1,4 @@
-"""How operations, what they work on, and conversations are named in spans."""
+"""The names of operations, their objects, and conversations in spans."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def operation_name(operation: Callable[..., object], args: Sequence[object]) -> 
 
 
 def collection_of(operation: Callable[..., object]) -> str | None:
-    """What an operation works on, ``None`` for the store as a whole."""
+    """The object of an operation, ``None`` for the store as a whole."""
     for beginning, name in COLLECTIONS.items():
         if operation.__module__.startswith(beginning):
             return name

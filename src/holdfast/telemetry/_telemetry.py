@@ -18,13 +18,13 @@ from holdfast.telemetry._operation import StoreObserver
 SCOPE = "holdfast"
 # The version of the semantic conventions that the names of the attributes come from.
 CONVENTIONS = "https://opentelemetry.io/schemas/1.37.0"
-# What the conventions have no name for gets one that says that it is ours.
+# Systems that the conventions do not name get a name that begins with ours.
 SYSTEMS = {"dir": "holdfast.directory"}
 MEMORY = ":memory:"
 
 
 class Telemetry:
-    """Where spans and metrics go: to ``tracer_provider`` and ``meter_provider``.
+    """Sends spans and metrics to ``tracer_provider`` and ``meter_provider``.
 
     By default these are the program's global providers, also if they are set later. One
     telemetry can be used for any number of stores.
@@ -79,7 +79,7 @@ def _check(provider: object, kind: type, name: str) -> None:
 
 
 def attributes_of(address: StoreAddress, schema: str) -> dict[str, str | int]:
-    """What all spans and metrics of a store have in common.
+    """The attributes that all spans and metrics of a store have in common.
 
     Never a user name, a password or an option of the address.
     """

@@ -32,7 +32,7 @@ MOST_NOTED = 10
 
 
 class Cut(NamedTuple):
-    """How many characters of a text and items of a list or object are shown."""
+    """The shown characters of a text, and items of a list or object."""
 
     characters: int
     items: int
@@ -189,7 +189,7 @@ def number(cursor: str, bits: int = 62) -> int:
 async def fitting_page(
     fetch: Callable[[int], Awaitable[Page[T]]], show: Callable[[T], Shown], limit: int
 ) -> tuple[list[Shown], str | None]:
-    """As many of the first items as fit, and the cursor after the last of them."""
+    """The first items that fit, and the cursor after the last of them."""
     while True:
         page = await fetch(limit)
         shown = [show(item) for item in page]
@@ -201,7 +201,7 @@ async def fitting_page(
 
 
 def count_fitting(items: list[Shown], room: int) -> int:
-    """How many of the first items fit; every item fits alone."""
+    """The number of first items that fit; every item fits alone."""
     for count, item in enumerate(items):
         room -= size(item) + 1
         if room < 0:

@@ -1,8 +1,8 @@
-"""What an MCP client is told of a tool, in few words.
+"""Short definitions of tools for MCP clients.
 
 A client puts the definitions of all tools before every request of its model, beside
-those of other servers. What holds for all of them is in the instructions of the server,
-what a name says by itself is not described, and results have notes how to go on.
+those of other servers. Rules for all tools are in the instructions of the server,
+arguments with telling names have no description, and results have notes how to go on.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def _about(given: ConversationSave) -> dict[str, Any]:
 
 
 def _first(given: ConversationSave) -> dict[str, Any]:
-    """What is given about a new conversation; a null to be merged is no item."""
+    """The values for a new conversation; a null to be merged is no item."""
     about = _about(given)
     for name in MAPPINGS if given.merge else ():
         items = about.get(name, {}).items()

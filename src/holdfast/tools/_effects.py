@@ -62,6 +62,6 @@ async def effects_of(context: Context, scope: Scope, thread: str) -> Result:
 
 
 async def _is_within(context: Context, scope: Scope, thread: str) -> bool:
-    """Whether a fork is within the scope too: its owner can be another."""
+    """True if a fork is within the scope, too: its owner can be another."""
     record = await context.find_thread(thread)
     return record is not None and scope.holds(record)

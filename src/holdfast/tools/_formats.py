@@ -70,7 +70,7 @@ def for_mcp(tool: Tool, schema: Schema) -> Form:
 
 
 def _annotations(tool: Tool) -> Form:
-    """What a tool may do; what a client assumes anyway is left out."""
+    """The hints about a tool; those that a client assumes anyway are left out."""
     if tool.read_only:
         return {"readOnlyHint": True, "openWorldHint": False}
     idempotent = {"idempotentHint": True} if tool.idempotent else {}

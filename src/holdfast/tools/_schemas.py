@@ -54,7 +54,7 @@ def _nullable(choices: list[Schema], named: dict[str, Schema]) -> Schema:
 
 
 def is_closed(schema: Schema) -> bool:
-    """Whether no object in it accepts any keys."""
+    """True if no object in it accepts any keys."""
     parts: list[Schema] = [*schema.get("properties", {}).values()]
     parts += [schema["items"]] if "items" in schema else []
     is_free = "object" in schema.get("type", ()) and "properties" not in schema
@@ -62,7 +62,7 @@ def is_closed(schema: Schema) -> bool:
 
 
 def all_required(schema: Schema) -> Schema:
-    """For OpenAI's strict mode: every key is required, null means left out."""
+    """A schema for OpenAI's strict mode: every key is required, null means left out."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -74,7 +74,7 @@ def all_required(schema: Schema) -> Schema:
 
 
 def never_null(schema: Schema) -> Schema:
-    """For Anthropic's strict mode, which allows few choices between types."""
+    """A schema for Anthropic's strict mode, which allows few choices between types."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, LIMITS)
@@ -88,10 +88,7 @@ def never_null(schema: Schema) -> Schema:
 
 
 def briefly(schema: Schema, evident: frozenset[str]) -> Schema:
-    """For MCP: single types, and no description of what a name says by itself.
-
-    Null is accepted for what is optional, as in a call of any provider.
-    """
+    """A schema for MCP: single types, and no description that repeats a name."""
 
     def change(node: Schema) -> Schema:
         found = _but(node, {*LIMITS, "additionalProperties"})

@@ -1,4 +1,4 @@
-"""What a tool is: its description, its arguments, and the function it runs."""
+"""A tool: its description, its arguments, and the function it runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Part = Annotated[
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model may reach: one agent, one user, both, or everything."""
+    """The reach of a model: one agent, one user, both, or everything."""
 
     agent: str | None = None
     owner: str | None = None
@@ -51,7 +51,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in chosen.items() if value is not None}
 
     def holds(self, thread: ThreadRecord) -> bool:
-        """Whether a thread is within it."""
+        """True if a thread is within it."""
         is_agents = self.agent is None or thread.agent == self.agent
         return is_agents and (self.owner is None or thread.owner == self.owner)
 

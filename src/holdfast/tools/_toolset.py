@@ -85,7 +85,7 @@ def _reason(
 
 
 class _Tools(Generic[S]):
-    """What `Toolset` and `AsyncToolset` share."""
+    """The base of `Toolset` and `AsyncToolset`."""
 
     _takes: ClassVar[type[Store | AsyncStore]]
     _refusal: ClassVar[str]
@@ -191,7 +191,7 @@ class Toolset(_Tools[Store]):
 
 
 class AsyncToolset(_Tools[AsyncStore]):
-    """As `Toolset`, for an `AsyncStore` and awaited."""
+    """Like `Toolset`, for an `AsyncStore` and awaited."""
 
     _takes = AsyncStore
     _refusal = "is not an AsyncStore; Toolset takes a Store"

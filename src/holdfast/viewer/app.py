@@ -32,7 +32,7 @@ PATH = API + "1/"
 
 
 class ViewerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Who may use a viewer, for what, and what it does not show.
+    """The rights of a viewer, its addresses, and the texts that it hides.
 
     ``address`` is the store's, as the page shows it. ``hosts`` and ``origins`` are
     allowed besides the server's own. Changes need ``write``. ``redact`` gets each text
@@ -146,7 +146,7 @@ class Viewer:
         return change
 
     def _about(self) -> dict[str, Any]:
-        """What only the server knows about the store."""
+        """The facts about the store that only the server knows."""
         scheme, colon, _ = self.options.address.partition(":")
         backend = scheme if colon and len(scheme) > 1 else "sqlite"
         return {

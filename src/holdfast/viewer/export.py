@@ -1,8 +1,9 @@
 """Threads as one HTML file that opens anywhere: the same page, with its answers inside.
 
 The page asks an exported file in the same words as a server, so the file holds answers
-by question. What a person sees first is always in it; of single checkpoints, the newest
-are, until the file is large. An answer that is equal to another one is only named.
+by question. The documents of the first picture are always in it; of single checkpoints,
+the newest are, until the file is large. An answer that is equal to another one is only
+named.
 """
 
 from __future__ import annotations

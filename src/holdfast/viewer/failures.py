@@ -1,4 +1,4 @@
-"""What goes wrong, as a document; a browser never gets a stack trace."""
+"""Errors as documents; a browser never gets a stack trace."""
 
 from __future__ import annotations
 

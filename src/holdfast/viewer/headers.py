@@ -133,7 +133,7 @@ def _refusal(scope: Scope) -> Response | None:
 
 
 def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser opens the page itself in a tab."""
+    """True if a browser opens the page itself in a tab."""
     is_page = scope["method"] == "GET" and scope["path"] == "/"
     mode, target = only(headers, "sec-fetch-mode"), only(headers, "sec-fetch-dest")
     return is_page and mode == "navigate" and target == "document"

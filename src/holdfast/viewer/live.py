@@ -82,7 +82,7 @@ class LiveFeed:
             return []
 
     async def _wait(self, after: int) -> bool:
-        """Wait for something after a change; whether it came in time."""
+        """Wait for something after a change; true if it came in time."""
 
         def is_new() -> bool:
             return self._latest > after or self._problem is not None
@@ -132,7 +132,7 @@ class LiveFeed:
 
 
 def _given(request: Request) -> int | None:
-    """After which change a browser goes on, ``None`` if it has seen none."""
+    """The change after which a browser goes on, ``None`` if it has seen none."""
     last = request.headers.get("last-event-id")
     given = request.query_params.get("after") or last
     if given is None:

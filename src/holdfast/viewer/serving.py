@@ -14,7 +14,7 @@ from holdfast.viewer.prefix import as_base
 
 
 class ListenOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server listens: an address, or the path of a Unix socket.
+    """The address of a server: host and port, or the path of a Unix socket.
 
     With ``port`` 0 the system chooses a free one.
     """

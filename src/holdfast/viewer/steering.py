@@ -29,7 +29,7 @@ Document: TypeAlias = dict[str, Any]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a route gets."""
+    """The body of a request to a route."""
 
 
 class ForkBody(Body, frozen=True, kw_only=True, rename={"start": "from"}):
@@ -62,7 +62,7 @@ class TagBody(Body, frozen=True, kw_only=True):
 
 
 class RewindBody(Body, frozen=True, kw_only=True):
-    """Where to move a head; ``expect`` is the head that was seen."""
+    """The target of a rewind; ``expect`` is the head that was seen."""
 
     thread: str
     to: str
@@ -70,7 +70,7 @@ class RewindBody(Body, frozen=True, kw_only=True):
 
 
 class ResolveBody(Body, frozen=True, kw_only=True):
-    """How a call ended: its result, or an error."""
+    """The end of a call: its result, or an error."""
 
     thread: str
     call: str

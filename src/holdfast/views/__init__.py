@@ -1,4 +1,4 @@
-"""What the command line, the MCP server and a viewer show, as plain documents.
+"""Plain documents that the command line, the MCP server and the viewer show.
 
 Nothing here knows a terminal, a protocol or a page.
 """

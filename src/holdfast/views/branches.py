@@ -21,8 +21,8 @@ async def branches_document(
 ) -> dict[str, Any]:
     """Checkpoints, each with its thread, compared with the newest that all share.
 
-    If they share none they are compared with the first. What an exploration recorded
-    of a branch is told with it, and the highest score comes first.
+    If they share none they are compared with the first. Each has the recorded result of
+    its exploration, and the highest score comes first.
     """
     heads = [checkpoint for _, checkpoint in checkpoints]
     shared = await shared_by(context, heads)
@@ -64,7 +64,7 @@ async def _tokens(
     shared: Checkpoint | None,
     recorded: BranchResult | None,
 ) -> int | None:
-    """What a branch was reported to have used, or what its checkpoints say."""
+    """The tokens that a branch reported, else the sum over its checkpoints."""
     if recorded is not None and recorded.tokens:
         return recorded.tokens
     if shared is None:

@@ -35,7 +35,7 @@ MOST_PAGES = 20
 
 
 class CardsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which threads, last used first; ``state`` is that of their cards."""
+    """A page of threads, last used first; ``state`` keeps only cards of that state."""
 
     owner: str | None = None
     agent: str | None = None
@@ -85,7 +85,7 @@ def _shown(cursor: int | None) -> str | None:
 
 
 class ThreadQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which thread."""
+    """One thread, by its name."""
 
     thread: str
 
@@ -132,7 +132,7 @@ async def cards_of(
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """What has been read for a card."""
+    """The records that a card is made from."""
 
     record: ThreadRecord
     waits: ThreadWaits
@@ -206,7 +206,7 @@ def _said(message: object, showing: Showing) -> dict[str, str] | None:
 def state_of(
     record: ThreadRecord, waits: ThreadWaits, last: object, now: int
 ) -> tuple[State, str | None]:
-    """What a thread is doing, and what it waits for if it waits."""
+    """The state of a thread, and what it waits for if it is ``waiting``."""
     is_recent = now - record.updated_at < RECENT
     asked = _asked(waits)
     if asked is not None:
@@ -220,14 +220,14 @@ def state_of(
 
 
 def _asked(waits: ThreadWaits) -> str | None:
-    """What a person has to decide."""
+    """The decision that a person has to make, ``None`` if there is none."""
     if waits.interrupts:
         return f"an answer: {waits.interrupts[0].value}"
     return "a decision about a paused run" if waits.paused_run else None
 
 
 def _left_over(waits: ThreadWaits, last: object) -> str | None:
-    """What a program that has stopped has left undone."""
+    """The first thing that a stopped program left undone, ``None`` if there is none."""
     if waits.calls:
         tools = ", ".join(dict.fromkeys(call.tool for call in waits.calls))
         return f"the outcome of {tools}, which began and did not end"

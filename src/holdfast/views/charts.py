@@ -15,7 +15,7 @@ from holdfast.views.rows import parents_of
 from holdfast.views.showing import Showing
 from holdfast.views.usage import step_spent, took_ms
 
-# A longer line is looked at from its tip on, so far.
+# Of a longer line, only so many steps before its tip are shown.
 MOST_STEPS = 4_000
 CHUNK = 1_000
 MOST_VALUES = 20
@@ -30,7 +30,7 @@ class ChartsQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """What is drawn of one checkpoint; ``sizes`` are those of its values."""
+    """One checkpoint in the charts; ``sizes`` are those of its values."""
 
     checkpoint: Checkpoint
     tokens: int

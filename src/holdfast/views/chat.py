@@ -167,7 +167,7 @@ def parts_in(message: object) -> Iterable[tuple[str, Part]]:
 
 
 def shown_parts(parts: Iterable[tuple[str, Part]]) -> Iterable[tuple[str, Part]]:
-    """Those that are shown beside the text of a message."""
+    """The parts of a message that are shown beside its text."""
     for path, part in parts:
         is_other = isinstance(part, Other) and kind_of(fields_of(part.source))
         if isinstance(part, Media | Thought) or is_other:
@@ -180,7 +180,7 @@ def _own_result(message: object, id_: str) -> Mapping[str, object]:
 
 
 def _all_answers(messages: Mapping[int, object]) -> dict[tuple[str, int], Answer]:
-    """By the id of a call and the position of its message; ids may be used again."""
+    """Answers by a call's id and its message's position; ids may be used again."""
     found: dict[tuple[str, int], Answer] = {}
     waiting: dict[str, int] = {}
     for position, message in messages.items():

@@ -1,4 +1,4 @@
-"""Everything about one checkpoint but its state."""
+"""The document of one checkpoint: all but its state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_FORKS = 20
 
 
 class CheckpointQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoint, by its id or a unique beginning of it."""
+    """One checkpoint, by its id or a unique beginning of it."""
 
     id: str
 
@@ -92,7 +92,7 @@ def _newer(checkpoint: Checkpoint, thread: str) -> Saves:
 
 
 async def _lineage(context: Context, checkpoint: Checkpoint) -> list[dict[str, Any]]:
-    """Where its thread was forked off, from the nearest fork to the first."""
+    """The origins of a fork, from the nearest to the first."""
     found: list[dict[str, Any]] = []
     name = checkpoint.thread
     while len(found) < MOST_FORKS:

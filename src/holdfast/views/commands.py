@@ -15,7 +15,7 @@ def command(*words: str) -> str:
 
 
 def checkpoint_commands(checkpoint: Checkpoint) -> dict[str, str]:
-    """What can be done with a checkpoint."""
+    """The commands that work on a checkpoint, by their names."""
     id_, thread = checkpoint.id, checkpoint.thread
     return {
         "show": command("show", id_),

@@ -30,7 +30,7 @@ MOST_ROWS = 1_000
 
 
 class DiffQuery(msgspec.Struct, frozen=True, kw_only=True, rename={"start": "from"}):
-    """What changed from one checkpoint to another.
+    """Two checkpoints to compare.
 
     ``bookkeeping`` includes what a framework keeps for itself.
     """
@@ -102,7 +102,7 @@ async def _message_changes(
 
 
 def _shared(old: Sequence[object], new: Sequence[object]) -> int:
-    """How many messages at the beginning are the same."""
+    """The number of equal messages at the beginning of both."""
     pairs = zip(old, new, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -205,7 +205,7 @@ def _aligned(lists: Sequence[Sequence[bytes]]) -> list[list[int | None]]:
 def _marks_of(
     rows: Sequence[Sequence[int | None]], lists: Sequence[Sequence[bytes]]
 ) -> list[bytes]:
-    """For each row the mark of the first column that has a message there."""
+    """The mark, for each row, of the first column that has a message there."""
     return [
         next(lists[n][place] for n, place in enumerate(row) if place is not None)
         for row in rows

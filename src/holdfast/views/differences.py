@@ -26,7 +26,7 @@ def state_before(store: Store, checkpoint: Checkpoint, state: object) -> object:
 def differences_of(
     store: Store, checkpoints: Iterable[Checkpoint], *, bookkeeping: bool
 ) -> Iterator[Diff]:
-    """What each checkpoint changed; the state of a parent that follows is reused.
+    """The changes of each checkpoint; the loaded state of a parent is used again.
 
     ``bookkeeping`` includes what a framework keeps for itself.
     """
@@ -41,7 +41,7 @@ def differences_of(
 
 
 def difference(old: object, new: object, *, bookkeeping: bool) -> Diff:
-    """What changed; ``bookkeeping`` includes what a framework keeps for itself."""
+    """The changes; ``bookkeeping`` includes what a framework keeps for itself."""
     found = diff(old, new)
     return found if bookkeeping else without_bookkeeping(found, old, new)
 
@@ -72,7 +72,7 @@ def _change_document(change: Change) -> dict[str, Any]:
 
 
 def counts(changes: Iterable[Change], *, every: bool = True) -> str:
-    """How many values were added, removed and changed; ``every`` names also zeros."""
+    """The numbers of added, removed and changed values; ``every`` includes zeros."""
     seen = Counter(change.op for change in changes)
     return ", ".join(f"{seen[op]} {op}" for op in OPS if every or seen[op])
 

@@ -31,7 +31,7 @@ class EffectsQuery(msgspec.Struct, frozen=True, kw_only=True):
 async def effects_document(
     context: Context, query: EffectsQuery, showing: Showing
 ) -> dict[str, Any]:
-    """Those on the line, oldest first, then those that it left behind."""
+    """The effects on the line, oldest first, then those that it left behind."""
     own = await ledger.effects(context, query.thread, query.at)
     behind = await ledger.effects(context, query.thread, query.at, left_behind=True)
     found: list[tuple[Effect, Outcome]] = [

@@ -39,12 +39,12 @@ def _place_document(place: Place | None) -> dict[str, Any] | None:
 
 
 def left_behind_by_fork(thread: Thread, start: Checkpoint) -> list[Effect]:
-    """What is in force on the line of a head, and will not be in a fork of it."""
+    """The effects in force on the line of a head that a fork will not have."""
     return in_force(thread.effects(since=start))
 
 
 def left_behind_by_rewind(thread: Thread, target: Checkpoint) -> list[Effect]:
-    """What is in force on the line of a head, and will not be after a rewind."""
+    """The effects in force on the line of a head that a rewind leaves behind."""
     if thread.get().id == target.id:
         return []  # the head stays, and with it what is recorded after it
     return in_force(thread.effects(since=target))

@@ -27,7 +27,7 @@ from holdfast.views.files import MOST_FILES, path_text
 from holdfast.views.growth import manifest_of
 from holdfast.views.showing import PageSize, Position, Showing
 
-# Of larger files nothing but the size is shown.
+# Of larger files only the size is shown.
 LARGEST = 16 << 20
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 

@@ -18,7 +18,7 @@ MOST_FILES = 200
 
 
 def file_change_documents(changes: Iterable[FileChange]) -> list[dict[str, object]]:
-    """What changed in files; texts with the lines of a unified diff."""
+    """One document a changed file; texts with the lines of a unified diff."""
     return [
         {
             "op": change.op,
@@ -39,7 +39,7 @@ def path_text(path: str) -> str:
 def shown_file_changes(
     changes: Sequence[FileChange], showing: Showing
 ) -> dict[str, Any]:
-    """What changed in files, as many as one can look at; nothing if none did."""
+    """The first changed files, and how many more there are; empty without changes."""
     if not changes:
         return {}
     files = [

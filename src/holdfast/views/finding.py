@@ -31,7 +31,7 @@ class FindQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlameQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which value of which checkpoint."""
+    """One value of one checkpoint, by its path."""
 
     checkpoint: str
     path: str
@@ -109,7 +109,7 @@ def _excerpt(message: object, words: str, showing: Showing) -> dict[str, Any]:
 
 
 def marks(text: str, words: str) -> list[list[int]]:
-    """Where the words stand in a text, each at its first place."""
+    """The start and end of each word's first place in a text, sorted."""
     whole = folded(text)
     if len(whole) != len(text):
         return []  # folding has moved the places

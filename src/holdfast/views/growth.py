@@ -1,4 +1,4 @@
-"""What a checkpoint adds to its parent, from the two manifests: no state is read."""
+"""The growth of a checkpoint over its parent, from both manifests; reads no state."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Growth(msgspec.Struct, frozen=True):
 
 
 def growth_of(checkpoint: Checkpoint, parent: Checkpoint | None) -> Growth:
-    """What a checkpoint adds.
+    """The growth of a checkpoint over its parent.
 
-    Of a value that was appended to, the growth counts. Of one that was edited, the
-    share of its new segments counts, because the manifests do not have their sizes.
+    A value that was appended to counts by its growth. One that was edited counts by the
+    share of its new segments, because the manifests do not have their sizes.
     """
     before = manifest_of(parent) if parent else Manifest(is_mapping=True)
     after = manifest_of(checkpoint)
@@ -74,7 +74,7 @@ def _added_files(new: FileLog | None, old: FileLog | None) -> int:
 
 
 def _shared(runs: tuple[Run, ...], known: tuple[Run, ...]) -> int:
-    """How many segments some runs have in common with others."""
+    """The number of segments in both lists of runs."""
     count = 0
     for first, last in runs:
         for other_first, other_last in known:

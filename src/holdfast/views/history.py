@@ -16,7 +16,7 @@ from holdfast.views.references import Revision, is_on_line, line_of
 
 
 class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoints to list; ``all`` includes those that were rewound.
+    """The checkpoints to list; ``all`` includes rewound ones.
 
     ``before`` is the last checkpoint of a listing that is continued.
     """
@@ -30,7 +30,7 @@ class HistoryFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leaves_gaps(self) -> bool:
-        """Whether checkpoints between others are left out."""
+        """True if the filter leaves out checkpoints between others."""
         return self.tag is not None or self.label is not None
 
     def recent(self, checkpoints: Iterable[Checkpoint]) -> Iterator[Checkpoint]:
@@ -112,7 +112,7 @@ def _is(head: Checkpoint | None, checkpoint: Checkpoint) -> bool:
 def _after(
     checkpoints: Iterable[Checkpoint], last: Checkpoint | None
 ) -> Iterator[Checkpoint]:
-    """Those that come after the last one of a listing."""
+    """The checkpoints after the last one of a listing, all without a last one."""
     if last is None:
         return iter(checkpoints)
     rest = dropwhile(lambda c: c.id != last.id, checkpoints)

@@ -40,7 +40,7 @@ _OWN = re.compile(
 
 
 class JournalView(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is recorded on a thread.
+    """The entries that are recorded on a thread, by kind.
 
     ``interrupted`` calls began and did not end; those ``to_make`` were asked for and
     have no result yet. ``unsaved`` messages are in no checkpoint yet, the first of them
@@ -62,7 +62,7 @@ class JournalView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def journal_of(context: Context, thread: str) -> JournalView:
-    """Everything that is recorded on a thread and its checkpoints."""
+    """The entries that are recorded on a thread and its checkpoints, by kind."""
     record = await context.get_thread(thread)
     entries = await context.backend.scan(Entries(thread=thread))
     pending = await find_pending(context, record)
@@ -79,7 +79,7 @@ async def journal_of(context: Context, thread: str) -> JournalView:
         effect
         for effect in unknown
         if effect.thread == thread
-        # One that the origin of a fork began.
+        # A call that the origin of a fork began.
         or (effect.key in keys and await line.has(context, effect))
     ]
     return JournalView(

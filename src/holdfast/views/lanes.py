@@ -14,7 +14,7 @@ import msgspec
 
 
 class Node(Protocol):
-    """What is laid out."""
+    """A node of the graph, by its id and parent."""
 
     @property
     def id(self) -> str: ...
@@ -39,7 +39,7 @@ class LaneRow(msgspec.Struct, Generic[N], frozen=True):
 
 
 class PlacedNode(msgspec.Struct, frozen=True):
-    """Where a node stands: ``before`` are the lanes above it, ``lanes`` those beside.
+    """A node at its lane: ``before`` are the lanes above it, ``lanes`` those beside.
 
     A ``tip`` has nothing above it in its lane.
     """

@@ -22,12 +22,12 @@ from holdfast.views.growth import manifest_of
 # The channel of a run's input, and the one of tasks that a node has sent.
 _INPUT = "__start__"
 _SENT = "__pregel_tasks"
-# What has seen the versions at the beginning of a run, and is no node.
+# Names in ``versions_seen`` that are no nodes.
 _NO_NODE = frozenset({"", "__input__", "__interrupt__"})
-# How the names of values begin that say where a graph is, and not what it knows.
+# Prefixes of the values that say where a graph is, and not what it knows.
 _BOOKKEEPING = (FRAME, VECTORS, "__pregel_", "branch:to:", "join:")
 _METADATA = frozenset({"source", "step", "parents", "counters_since_delta_snapshot"})
-# What a conversation counts, and its values that follow from its messages.
+# The counts of a conversation, and its values that follow from its messages.
 _COUNTS = frozenset(counts_of(Tally()))
 _OF_CONVERSATIONS = frozenset({"counts", "content_ids"})
 # The source of a checkpoint that its nodes have made.
@@ -35,7 +35,7 @@ _LOOP = "loop"
 
 
 def is_graph(checkpoint: Checkpoint) -> bool:
-    """Whether LangGraph saved a checkpoint."""
+    """True if LangGraph saved the checkpoint."""
     return FRAME in manifest_of(checkpoint).values
 
 
@@ -77,7 +77,7 @@ def _seen(values: Mapping[str, Any]) -> Mapping[str, object]:
 
 
 def step_text(checkpoint: Checkpoint, nodes: Sequence[str]) -> str:
-    """What made a checkpoint of a graph: its nodes, or an input, an update, a fork."""
+    """The source of a graph's checkpoint: its nodes, or an input, an update, a fork."""
     source = checkpoint.metadata.get("source", _LOOP)
     made = [] if source == _LOOP else [str(source)]
     return " ".join([*made, ", ".join(nodes)]).strip()
@@ -118,7 +118,7 @@ def without_bookkeeping(found: Diff, *states: object) -> Diff:
 
 
 def _has_bookkeeping(state: object) -> bool:
-    """Whether a state is one of a graph, or of an item of its memory with vectors."""
+    """True for the state of a graph, or of an item of its memory with vectors."""
     fields = fields_of(state)
     return not fields.keys().isdisjoint((FRAME, VECTORS)) or bool(_derived(fields))
 
@@ -131,10 +131,10 @@ def _derived(state: object) -> frozenset[str]:
 
 def _is_hidden(op: Op, path: Sequence[object]) -> bool:
     name = str(path[0]) if path else ""
-    # What a run was given is news; that it was consumed is not.
+    # Show the input of a run; hide the change that only marks it as consumed.
     return is_bookkeeping(name) or (op == "removed" and name == _INPUT)
 
 
 def is_bookkeeping(name: object) -> bool:
-    """Whether a value of a graph's state says only where the graph is."""
+    """True for a value that says only where the graph is."""
     return isinstance(name, str) and name.startswith(_BOOKKEEPING)

@@ -62,7 +62,7 @@ async def tip_and_length(
 
 
 async def _length(context: Context, tip: Checkpoint) -> int:
-    """As `LineLength`, of a checkpoint that is no head.
+    """The length of the line of a checkpoint that is no head; see `LineLength`.
 
     A line has as many checkpoints as steps unless a prune removed some: then its end is
     found by halving.

@@ -1,4 +1,4 @@
-"""Which checkpoints of a listing lie on the line of a head, and of which threads."""
+"""The checkpoints of a listing on the line of a head, with the threads of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LineageEntry(msgspec.Struct, frozen=True):
 
     @property
     def is_rewound(self) -> bool:
-        """Whether no head builds on it."""
+        """True if no head builds on it."""
         return not self.threads
 
 
@@ -101,7 +101,7 @@ async def newest_by(
 
 
 async def _walked(context: Context, head: Checkpoint, seq: int) -> Checkpoint | None:
-    """As `newest_by`, where what was saved last by then was rewound or deleted."""
+    """Like `newest_by`, by walking the line: the newest save was rewound or deleted."""
     skip = 0
     while page := await context.backend.scan(
         Ancestors(start=head, skip=skip, limit=CHUNK)

@@ -27,7 +27,7 @@ Scope: TypeAlias = Literal["family", "line", "all"]
 ABOVE = 20
 # In a family with more threads a page in the middle begins without the lanes above it.
 MOST_LANES = 100
-# A cursor is a text from outside; what is larger is none of ours.
+# A cursor comes from outside; a larger one is not ours.
 LARGEST_CURSOR = 1 << 20
 
 
@@ -46,7 +46,7 @@ class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LogPlace(msgspec.Struct, frozen=True, array_like=True):
-    """Where a page begins: before a sequence number, and with which lanes.
+    """The beginning of a page: before a sequence number, with the lanes there.
 
     ``line`` is the mark of the next checkpoint on the line of the thread's head.
     """
@@ -56,7 +56,7 @@ class LogPlace(msgspec.Struct, frozen=True, array_like=True):
     lanes: tuple[str | None, ...] = ()
 
     def encoded(self) -> str:
-        """As a cursor."""
+        """The place as a cursor."""
         packed = zlib.compress(msgspec.json.encode(self))
         return urlsafe_b64encode(packed).decode().rstrip("=")
 
@@ -140,7 +140,7 @@ async def _lanes(
 ) -> tuple[str, ...]:
     """The lanes above a page: what the threads saved next leads into it.
 
-    What a thread saved after it was rewound, further up, is not looked for.
+    Saves of a thread after it was rewound, further up, are not looked for.
     """
     if len(members) > MOST_LANES:
         return ()
@@ -192,7 +192,7 @@ async def _counts(
     query: LogQuery,
     page: Sequence[Checkpoint],
 ) -> tuple[int | None, int | None]:
-    """How many rows there are in all, and before the first of this page."""
+    """The number of rows in all, and of those before this page; ``None`` if unknown."""
     if query.scope == "line":
         steps = record.head.step if record.head else 0
         return steps, steps - page[0].step if page else 0

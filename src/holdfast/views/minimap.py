@@ -36,7 +36,7 @@ class MinimapQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Row(msgspec.Struct, frozen=True, gc=False):
-    """What is drawn of a checkpoint."""
+    """One checkpoint in the minimap."""
 
     id: str
     error: bool
@@ -116,7 +116,7 @@ class _Forks(msgspec.Struct, frozen=True):
     origins: list[int]
 
     def lanes(self, seq: int) -> int:
-        """How many threads lead past a number: forked before it, used after it."""
+        """The number of threads forked before a number and used after it."""
         used_later = len(self.heads) - bisect_left(self.heads, seq)
         forked_later = len(self.origins) - bisect_left(self.origins, seq)
         return max(used_later - forked_later, 1)

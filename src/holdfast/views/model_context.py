@@ -1,4 +1,4 @@
-"""What the model saw: the messages within the budget of a context window."""
+"""The messages that the model saw: those within the budget of a context window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_ITEMS = 1_000
 
 
 class ContextQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoint."""
+    """One checkpoint, by its name."""
 
     checkpoint: str
 

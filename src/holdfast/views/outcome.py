@@ -1,4 +1,4 @@
-"""Whether a step failed, by what programs and providers write down about it."""
+"""Failed steps, found by what programs and providers write into them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FAILED = frozenset({"error", "failed"})
 
 
 def is_error(checkpoint: Checkpoint, message: object) -> bool:
-    """Whether a checkpoint, or the last message in it, tells of an error."""
+    """True if the checkpoint, or the last message in it, records an error."""
     metadata = checkpoint.metadata
     told = metadata.get("status")
     return (
@@ -23,7 +23,7 @@ def is_error(checkpoint: Checkpoint, message: object) -> bool:
 
 
 def is_failed_result(message: object) -> bool:
-    """Whether a message has the result of a tool that failed."""
+    """True if the message has the result of a tool that failed."""
     fields = fields_of(plain_form(message))
     blocks = map(fields_of, parts_of(fields.get("content")))
     results = [fields, *(b for b in blocks if kind_of(b) == "tool_result")]

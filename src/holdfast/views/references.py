@@ -58,7 +58,7 @@ def shown_reference(store: Store, checkpoint: Checkpoint, thread: Thread) -> str
 
 
 def is_on_line(thread: Thread, checkpoint: Checkpoint) -> bool:
-    """Whether the head of a thread builds on a checkpoint."""
+    """True if the head of the thread builds on the checkpoint."""
     try:
         return thread.get(f"@{checkpoint.step}").id == checkpoint.id
     except NotFound:

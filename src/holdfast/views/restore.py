@@ -26,7 +26,7 @@ def agent_checkpoint_document(checkpoint: AgentCheckpoint) -> dict[str, Any]:
 
 
 def restore_document(done: RestorePreview) -> dict[str, Any]:
-    """What a restore changed, or would change, with every effect it leaves behind."""
+    """The changes of a restore or its preview, with every effect it leaves behind."""
     recovery = done.recovery if isinstance(done, Restored) else None
     return {
         "dry_run": recovery is None,

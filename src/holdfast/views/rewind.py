@@ -1,4 +1,4 @@
-"""What a rewind changes, before it is made."""
+"""The preview of a rewind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from holdfast.views.waiting import NOTHING, waits_of
 
 
 class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rewind changes.
+    """The changes that a rewind would make.
 
     ``steps`` is how far it goes back, ``None`` if the target is not on the line of the
     head. ``behind`` are the effects that the new head does not show. ``unsaved`` is the
@@ -49,14 +49,14 @@ class RewindPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preview_rewind(store: Store, target: Revision) -> RewindPreview:
-    """What a rewind to a target changes."""
+    """The changes that a rewind to the target would make."""
     return store.runner.run(rewind_preview, target.thread.id, target.checkpoint)
 
 
 async def rewind_preview(
     context: Context, thread: str, target: Checkpoint | str
 ) -> RewindPreview:
-    """What a rewind of a thread changes."""
+    """The changes that a rewind of the thread would make."""
     record = await context.get_thread(thread)
     old = await resolve_in(context, record, HEAD)
     new = await resolve_in(context, record, target)

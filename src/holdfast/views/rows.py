@@ -29,7 +29,7 @@ MOST_NAMES = 5
 
 
 class RowMaker(msgspec.Struct, frozen=True):
-    """What the rows of one page need: parents and last messages, read together."""
+    """The records for the rows of one page, read together."""
 
     parents: Mapping[str, Checkpoint]
     messages: Mapping[str, object]

@@ -1,4 +1,4 @@
-"""How much of a stored text or value a surface shows: redacted first, then cut."""
+"""Stored texts and values as a surface shows them: redacted first, then cut."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST_VALUE = 16_000
 
 
 class Showing(msgspec.Struct, frozen=True):
-    """What is left out of texts and values, and how long they may be.
+    """Leaves secrets out of texts and values, and cuts long ones.
 
     Redaction comes before cutting: a secret that a cut divides would not be found.
     """

@@ -19,7 +19,7 @@ from holdfast.views.state_values import LazyList, StateReader, decoded, reader_o
 # What a listing of all values opens at most; larger values stay closed.
 LARGEST_READ = 256 << 10
 MOST_READ = 2 << 20
-# A list or mapping that is opened with its parent shows no more than these.
+# The most children of a list or mapping that is opened with its parent.
 MOST_INNER = 20
 _NAMES: dict[type, str] = {
     dict: "object",
@@ -35,7 +35,7 @@ _CONTAINERS = (dict, list, tuple, set, frozenset, LazyList)
 
 
 class TreeQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which node of a state, how deep, and which of its children."""
+    """One node of a state, its depth, and a page of its children."""
 
     checkpoint: str
     path: str = ""
@@ -98,7 +98,7 @@ async def _closed(reader: StateReader, name: str) -> dict[str, Any]:
 
 
 def inner(query: TreeQuery) -> TreeQuery:
-    """What is shown of a child."""
+    """The query for a child."""
     limit = min(query.limit, MOST_INNER)
     return TreeQuery(
         checkpoint=query.checkpoint, depth=query.depth - 1, limit=limit, offset=0
@@ -143,7 +143,6 @@ class TreeNodes(msgspec.Struct, frozen=True):
 
 
 def is_container(value: object) -> bool:
-    """Whether a value has children."""
     return isinstance(value, _CONTAINERS)
 
 

@@ -65,7 +65,7 @@ class StateReader:
 
     @property
     def is_mapping(self) -> bool:
-        """Whether the state is a mapping; otherwise it is one value without a name."""
+        """True if the state is a mapping; otherwise it is one value without a name."""
         return self._known.manifest.is_mapping
 
     @property

@@ -13,7 +13,7 @@ from holdfast.views.showing import Showing
 
 
 class StoreQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing to choose: there is one store."""
+    """The query for the one store; it has no fields."""
 
 
 async def store_document(

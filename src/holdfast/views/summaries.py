@@ -34,7 +34,7 @@ class MessageSummary(msgspec.Struct, frozen=True):
 
 
 class ThreadSummary(msgspec.Struct, frozen=True):
-    """What is shown of a thread: ``messages`` is their number, if it is known.
+    """The summary of a thread; ``messages`` is their number, if it is known.
 
     ``user_messages`` are those of the user among them.
     """
@@ -107,7 +107,7 @@ def _tools(messages: Sequence[object]) -> dict[str, str]:
 def thread_summaries(
     store: Store, records: Sequence[ThreadRecord], width: int
 ) -> list[ThreadSummary]:
-    """What is shown of each of some threads."""
+    """The summary of each thread, in the given order."""
     return store.runner.run(_thread_summaries, records, width)
 
 

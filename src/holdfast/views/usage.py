@@ -1,4 +1,4 @@
-"""What the model has used: tokens and cost, from the usage that programs record."""
+"""Tokens and cost of the model, from the usage that programs record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Spent(msgspec.Struct, frozen=True):
     cost: float | None = None
 
     def since(self, before: Spent) -> Spent:
-        """What was spent between two sums."""
+        """The difference between two sums."""
         return Spent(
             _difference(self.tokens, before.tokens),
             _difference(self.cost, before.cost),
@@ -51,7 +51,7 @@ def spent_in(usage: Mapping[str, object]) -> Spent:
 
 
 def spent_by(checkpoint: Checkpoint) -> Spent:
-    """What the metadata of a checkpoint say that its own step has used."""
+    """The usage of a checkpoint's own step, by its metadata."""
     metadata = checkpoint.metadata
     usage = fields_of(metadata.get("usage"))
     return spent_in({**metadata, **usage})
@@ -71,7 +71,7 @@ def spent_in_run(run: object) -> Spent:
 
 
 def step_spent(checkpoint: Checkpoint, parent: Checkpoint | None) -> Spent:
-    """What one step has used."""
+    """The usage of one step."""
     own = spent_by(checkpoint)
     if own != NOTHING:
         return own
@@ -80,7 +80,7 @@ def step_spent(checkpoint: Checkpoint, parent: Checkpoint | None) -> Spent:
 
 
 def took_ms(checkpoint: Checkpoint, parent: Checkpoint | None) -> int | None:
-    """How long a step took, or else the time since the checkpoint before it."""
+    """The recorded duration of a step, else the time since the checkpoint before it."""
     told = _number(checkpoint.metadata, _DURATIONS)
     if told is not None:
         return int(told)

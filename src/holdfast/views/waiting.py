@@ -1,5 +1,4 @@
-"""What a thread waits for: calls that were cut off, messages without a checkpoint, and
-runs that a framework has paused."""
+"""The reasons why threads wait: interrupted calls, unsaved messages, paused runs."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from holdfast.views.references import Revision
 
 
 class ThreadWaits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a thread waits for; false if that is nothing.
+    """The reasons why a thread waits; false if there is none.
 
     ``calls`` began and did not end. ``unsaved`` is the number of messages that are in
     the journal and in no checkpoint yet. ``paused_run`` is a run of OpenAI Agents,
@@ -52,20 +51,20 @@ NOTHING = ThreadWaits()
 
 
 def waiting_of(store: Store, record: ThreadRecord) -> ThreadWaits:
-    """What a thread waits for."""
+    """The reasons why a thread waits."""
     [found] = all_waiting(store, [record])
     return found
 
 
 def all_waiting(store: Store, records: Sequence[ThreadRecord]) -> list[ThreadWaits]:
-    """What each of some threads waits for."""
+    """The reasons why each thread waits, in the given order."""
     return store.runner.run(waits_of, records)
 
 
 async def waits_of(
     context: Context, records: Sequence[ThreadRecord]
 ) -> list[ThreadWaits]:
-    """What each of some threads waits for; nothing if it was deleted meanwhile."""
+    """The reasons why each thread waits; none for a thread deleted meanwhile."""
     found = await _in_journals(context, records)
     return [await _asked(context, *both) for both in zip(records, found, strict=True)]
 
@@ -114,7 +113,7 @@ async def _without_checkpoint(context: Context, limit: int) -> list[ThreadRecord
 
 
 def waiting_at(store: Store, place: Revision) -> ThreadWaits:
-    """What a thread waits for, if a checkpoint is its head; else nothing."""
+    """The reasons why a thread waits if the checkpoint is its head, else none."""
     record = place.record or place.thread.about
     head = record.head if record else None
     if record is None or head is None or head.id != place.checkpoint.id:

@@ -1,4 +1,4 @@
-"""What the last scan found, so that the next one reads only what may have changed.
+"""The result of the last scan: the next one reads only files that may have changed.
 
 The index is a cache. A missing, damaged or foreign one costs the time to read all files
 again. It is thrown away after a restart of the machine: a power cut can leave a file

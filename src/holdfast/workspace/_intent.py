@@ -32,7 +32,7 @@ UNFINISHED = "unfinished"
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """What tells whether a file is still the one that the restore found or made."""
+    """Tells if a file is still the one that the restore found or made."""
 
     inode: int
     size: int
@@ -62,12 +62,12 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def goes(self) -> bool:
-        """Whether a file is replaced or removed."""
+        """True if a file is replaced or removed."""
         return _is_file(self.change.before)
 
     @property
     def comes(self) -> bool:
-        """Whether there is a new file."""
+        """True if there is a new file."""
         return _is_file(self.change.after)
 
 
@@ -76,7 +76,7 @@ def _is_file(entry: FileEntry | None) -> bool:
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """All that has to be done; ``made`` and ``removed`` are folders."""
+    """The steps of a restore; ``made`` and ``removed`` are folders."""
 
     steps: tuple[Step, ...]
     made: tuple[bytes, ...]

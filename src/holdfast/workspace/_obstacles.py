@@ -1,4 +1,4 @@
-"""What stands in the way of a restore and is in no snapshot: found before it begins.
+"""Files in the way of a restore that no snapshot has: found before it begins.
 
 Such files are never overwritten or removed, also not with ``force``: no checkpoint
 could bring them back.
@@ -22,7 +22,7 @@ from holdfast.workspace._stores import StoresBelow
 
 
 def look(top: int, path: bytes) -> os.stat_result | None:
-    """What is at a path, ``None`` if nothing is; links in between are not followed."""
+    """The file at a path, ``None`` if there is none; follows no link on the way."""
     try:
         with _descriptors.parent(top, path) as (at, name):
             return os.stat(name, dir_fd=at, follow_symlinks=False)
@@ -101,7 +101,7 @@ def _becomes_folder(change: FileChange) -> bool:
 
 
 def _in_the_place(top: int, change: FileChange, removed: set[bytes]) -> Iterator[bytes]:
-    """What is where a new file goes: itself, or what is in a folder of its name."""
+    """The unrecorded files at the place of a new file, or in a folder of its name."""
     about = look(top, change.path)
     if about is None:
         return

@@ -59,7 +59,7 @@ def readable(name: str | bytes, at: int) -> Generator[int]:
 
 
 def is_same(descriptor: int, about: os.stat_result) -> bool:
-    """Whether a descriptor, which another thread may have closed, is of a file."""
+    """True if a descriptor, which another thread may have closed, is of the file."""
     try:
         return os.path.samestat(os.fstat(descriptor), about)
     except OSError:

@@ -18,7 +18,7 @@ from holdfast._api.plugins import import_extra
 if TYPE_CHECKING:  # an extra
     from pathspec import GitIgnoreSpec
 
-# What pathspec writes for `*`, for `/**/`, and for the end of a pattern.
+# The expressions of pathspec for `*`, for `/**/`, and for the end of a pattern.
 _STAR, _FOLDERS, _BEGIN = "[^/]*", "(?:/.+)?", "(?:.+/)?"
 _END = re.compile(r"(\(\?:\(\?P<ps_d>/\)\|\$\)|\(\?P<ps_d>/\))$")
 _TOKEN = re.compile(
@@ -32,7 +32,7 @@ def load_matcher() -> Any:
 
 
 def matcher(lines: Iterable[str]) -> GitIgnoreSpec:
-    """What some rules together say of a path."""
+    """The matcher of some rules together."""
     spec = load_matcher().GitIgnoreSpec
     # The other engines do not know groups that keep what they have found.
     made: GitIgnoreSpec = spec.from_lines(lines, _pattern, backend="simple")
@@ -68,7 +68,7 @@ def bounded(pattern: str) -> str:
     end = found[0] if found else ""
     tokens = _TOKEN.findall(pattern[len(start) : len(pattern) - len(end)])
     *parts, last = map(_in_segments, _split(tokens, _FOLDERS))
-    # What follows "/**" is looked for from the left, and stays where it is found.
+    # The part after "/**" is looked for from the left, and the first match is kept.
     first, *middle = parts or [""]
     rest = [f"(?>(?:/.+?)??{part}(?=/))" for part in middle]
     return start + first + "".join(rest) + (_FOLDERS if parts else "") + last + end

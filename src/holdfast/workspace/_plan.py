@@ -1,4 +1,4 @@
-"""What a restore does to a folder: decided from three trees, before it is touched.
+"""The changes of a restore: decided from three trees, before the folder is touched.
 
 ``present`` is the folder now, ``last`` the newest snapshot, ``target`` the one to go
 back to. Only paths that ``last`` or ``target`` recorded are ever touched.
@@ -22,8 +22,8 @@ from holdfast._values.files import (
 )
 from holdfast.workspace._rules import RecordedRules, RuleBook, recorded_rules
 
-# What git and the like keep beside the files. They run what stands in it, so it is not
-# written because a list has it. The last one is what Windows calls ".git" as well.
+# Folders that git and the like keep beside the files. They run what is in them, so a
+# list alone does not write there. The last one is ".git" for Windows.
 REPOSITORIES = frozenset(
     {b".git", b".hg", b".svn", b".jj", b".bzr", b".sl", b".pijul", b"_darcs", b"git~1"}
 )
@@ -61,7 +61,7 @@ def make_plan(
     paths: Collection[bytes] | None,
     rules: RuleBook,
 ) -> Plan:
-    """What makes the files of ``target`` out of those that are there.
+    """The changes that make the files of ``target`` out of the present ones.
 
     A repository stays as it is, unless ``paths`` names it or ``rules`` take it in.
     """
@@ -77,7 +77,7 @@ def make_plan(
             continue
         if before is None and path in back[1] and (reason := now.omits(path)):
             left.append(Omitted(path, reason))
-        # A stranger stays; what only the last snapshot has goes.
+        # A path that no snapshot has stays; one that only the last snapshot has goes.
         if before == after or (after is None and path not in back[1]):
             continue
         place = repository(path)
@@ -113,7 +113,7 @@ def repository(path: bytes) -> bytes | None:
 
 
 def _names(paths: Collection[bytes] | None, path: bytes) -> bool:
-    """Whether a place in a repository is named that a path is in."""
+    """True if the path is in one of ``paths`` that is inside of a repository."""
     return any(repository(each) and is_below(path, [each]) for each in paths or ())
 
 
@@ -132,7 +132,7 @@ def _usual_folders(
 
 
 def is_below(path: bytes, places: Collection[bytes]) -> bool:
-    """Whether a path is one of some places, or in one that is a folder."""
+    """True if a path is one of the places, or in one that is a folder."""
     return any(path == each or path.startswith(each + b"/") for each in places)
 
 

@@ -35,7 +35,7 @@ class ReadFile(NamedTuple):
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """What tells whether a file may have changed."""
+    """The stamp of a file: with another one the file may have changed."""
     return (
         found.st_mtime_ns,
         found.st_ctime_ns,

@@ -1,4 +1,4 @@
-"""What a restore of files did, or would do."""
+"""The report of a restore of files, made or previewed."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ READ_AT_ONCE = 8 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreOptions:
-    """What is restored, and how."""
+    """The options of a restore."""
 
     paths: Collection[bytes] | None = None
     dry_run: bool = False
@@ -55,8 +55,10 @@ class _Restore:
     last: Tree
 
     def recorded(self, found: FolderSnapshot) -> FolderSnapshot:
-        """What was found, without paths that no snapshot has. Those stay unknown: a
-        later restore must not take them for its own, and remove them.
+        """The found snapshot without paths that no snapshot has.
+
+        Those stay unknown: a later restore must not take them for its own, and remove
+        them.
         """
         known = (self.last.entries, self.target.entries)
         paths = [entry.path for entry in changed(known[0], found.tree.entries)]
@@ -134,9 +136,9 @@ async def _brought(session: Session, side: StoreSide) -> Tree:
 
 
 def _with_brought(last: Tree, present: Tree, brought: Tree) -> Tree:
-    """What the store has of the folder: also what an interrupted restore put there.
+    """The last tree with the files that an interrupted restore put into the folder.
 
-    The head does not have it, and yet it is nobody's change.
+    The head does not have them, and yet no program has changed them.
     """
     if not brought.entries:
         return last
@@ -239,7 +241,7 @@ async def _carry_out(
         await side.blocking(session.forward)
         record = UndoRecord(side.thread, recovery.id, options.state)
         await side.blocking(session.remember, record)
-        # Last: what the store has taken cannot be undone with the files.
+        # Last: a commit of the store cannot be undone with the files.
         await _follow(session, side, made, recovery, options)
     except BaseException:
         await side.blocking(session.backward)

@@ -1,4 +1,4 @@
-"""Which files of a folder belong to a workspace: rules as in ``.gitignore``.
+"""The rules for the files that belong to a workspace, as in ``.gitignore``.
 
 The rules of a program come first, then those of the deepest folder, then those of the
 folders above it, then the defaults; the first that knows the path decides.
@@ -63,7 +63,7 @@ class Rules:
         self._matcher: GitIgnoreSpec | None = None
 
     def verdict(self, path: str) -> bool | None:
-        """Whether these rules alone leave a path out; ``None`` if they do not know."""
+        """True if these rules alone leave a path out; ``None`` if they do not know."""
         found = self._matcher
         if found is None:
             found = self._matcher = matcher(self.lines)
@@ -88,14 +88,14 @@ class RuleBook:
         self.key = self.program.key
 
     def ignores(self, path: str, rules: Rules) -> bool:
-        """Whether a path is left out; that of a folder has a slash at its end."""
+        """True if a path is left out; that of a folder has a slash at its end."""
         for level in (self.program, *rules.levels()):
             if level.lines and (verdict := level.verdict(path)) is not None:
                 return verdict
         return False
 
     def takes_in(self, path: str) -> bool:
-        """Whether the program itself says that a path is not left out."""
+        """True if the program itself says that a path is not left out."""
         return bool(self.program.lines) and self.program.verdict(path) is False
 
     def in_force(self, found: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ class RecordedRules:
             self._folders[place] = self._folders.get(place, ()) + sources[source]
 
     def ignores(self, path: str) -> bool:
-        """Whether a file, or a folder that it is in, was left out."""
+        """True if a file, or a folder that it is in, was left out."""
         rules, parts = self._at("", self._book.top), path.split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth]) + "/"

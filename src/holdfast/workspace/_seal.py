@@ -1,7 +1,7 @@
-"""By what a workspace knows what this user wrote for it on this machine.
+"""Seals on files in `.holdfast`: they were written by this user on this machine.
 
-A folder can come from anywhere, and bring a `.holdfast` with a restore under way. What
-a later opening acts on is therefore sealed: with a secret that is kept beside the
+A folder can come from anywhere, and bring a `.holdfast` with a restore under way. So
+the files that a later opening acts on are sealed: with a secret that is kept beside the
 user's other state and never in a workspace, and for this one `.holdfast` alone.
 """
 
@@ -30,7 +30,7 @@ _MARK = b"holdfast seal 1\n"
 
 
 def state_folder() -> str:
-    """Where the secret is; no snapshot has a folder of this name, and no restore."""
+    """The folder of the secret; no snapshot or restore has a folder of this name."""
     given = os.environ.get(VARIABLE, "")
     if not os.path.isabs(given):
         given = os.path.expanduser("~/.local/state")
@@ -83,14 +83,14 @@ def _write_secret(at: int) -> None:
 
 
 def sealed(own: int, kind: str, payload: bytes) -> bytes:
-    """What is written to a file of a kind in the folder `.holdfast` that is open."""
+    """The bytes of a file of a kind in the folder `.holdfast` that is open."""
     secret = _find_secret()
     assert secret is not None, "make_secret() comes first"
     return _MARK + _seal(secret, own, kind, payload) + payload
 
 
 def unsealed(own: int, kind: str, data: bytes) -> bytes | None:
-    """What was sealed, ``None`` if not by this user, here, for this folder and kind."""
+    """The sealed payload, ``None`` if another user, folder or kind sealed it."""
     start = len(_MARK) + _SIZE
     payload, secret = data[start:], _find_secret()
     if secret is None:

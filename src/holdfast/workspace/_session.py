@@ -29,7 +29,7 @@ UNDO = "undo"
 
 
 class UndoRecord(msgspec.Struct, frozen=True):
-    """How the last restore is taken back."""
+    """The way to take the last restore back."""
 
     thread: str
     recovery: str
@@ -223,7 +223,7 @@ def write_sealed(own: OwnFolder, name: str, record: msgspec.Struct) -> None:
 
 
 def read_sealed(own: OwnFolder, name: str, kind: type[T]) -> T | None:
-    """What was written so; `Conflict` if another user wrote it, or elsewhere."""
+    """The sealed record; `Conflict` if another user sealed it, or elsewhere."""
     data = own.read(name)
     if data is None or own.at is None:
         return None
@@ -235,7 +235,7 @@ def read_sealed(own: OwnFolder, name: str, kind: type[T]) -> T | None:
 
 
 def _is_about_folders(change: FileChange) -> bool:
-    """Whether a change can make another folder empty, or not empty any more."""
+    """True if a change can make another folder empty, or not empty any more."""
     before, after = change.before, change.after
     return before is None or after is None or after.is_directory
 

@@ -19,7 +19,7 @@ MOST_IN_MEMORY = 1 << 26
 
 
 class Contents:
-    """What a scan has read: a file that changes afterwards can still be saved."""
+    """The contents that a scan has read; files that change later can still be saved."""
 
     def __init__(self, folder: str | None) -> None:
         self._folder = folder

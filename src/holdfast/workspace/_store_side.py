@@ -1,4 +1,4 @@
-"""What a restore asks of a thread, awaited, over a thread of either kind."""
+"""The requests of a restore to a thread of either kind, awaited."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ A_STORE = "a Holdfast store"
 
 
 def is_store_file(at: int, name: str, about: os.stat_result) -> bool:
-    """Whether a file in the folder ``at`` is the database of a store."""
+    """True if a file in the folder ``at`` is the database of a store."""
     if not stat.S_ISREG(about.st_mode) or about.st_size % SMALLEST_PAGE:
         return False
     lock = _file(at, name + LOCK)
@@ -42,7 +42,7 @@ def is_store_file(at: int, name: str, about: os.stat_result) -> bool:
 
 
 def is_companion(at: int, name: str) -> bool:
-    """Whether a file in the folder ``at`` is the log or the like of a store there."""
+    """True if a file in the folder ``at`` is the log or the like of a store there."""
     return any(_is_store(at, each) for each in _companion_of(name))
 
 
@@ -57,7 +57,7 @@ def _is_store(at: int, name: str) -> bool:
 
 
 def is_store_folder(at: int) -> bool:
-    """Whether a folder is a store of text files."""
+    """True if a folder is a store of text files."""
     try:
         with _descriptors.opened(STORE_OF_FILES, _descriptors.READ, at) as file:
             return is_lines(os.read(file, HEADER))

@@ -56,7 +56,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a folder is taken; the rest is listed as left out."""
+    """The largest part of a folder that is taken; the rest is listed as left out."""
 
     largest_file: int
     most_files: int
@@ -151,7 +151,7 @@ class Walk:
         return ()
 
     def _decide_again(self, folder: Folder, place: str, rules: Rules) -> None:
-        """Other rules are in force than those by which a folder was walked."""
+        """Forget the files that are left out by rules which changed since the walk."""
         folder.rules = rules.key
         folder.ignored.clear()
         for name in list(folder.files):
@@ -228,7 +228,7 @@ class Walk:
             self._file(at, folder, item, place)
 
     def _goes(self, at: int, item: os.DirEntry[str], place: str) -> bool:
-        """Whether a file goes with a store that is left out, or that cannot be told."""
+        """True if a file belongs to a store that is left out, or if that is unknown."""
         try:
             return is_companion(at, item.name)
         except OSError as error:
@@ -357,7 +357,7 @@ def _reason(error: Exception) -> str:
 def _not_quiet(
     folder: Folder, listing: list[os.DirEntry[str]]
 ) -> list[os.DirEntry[str]]:
-    """What is in a folder without the files that are as the index has them.
+    """The items of a folder that are not as the index has them.
 
     All that a quiet scan does for each file is here.
     """
@@ -397,7 +397,7 @@ def _refuse_store(at: int, place: str, unknown: list[os.DirEntry[str]]) -> None:
 
 
 def _distrust(folder: Folder) -> None:
-    """On another file system the times are of another clock: read all files again."""
+    """Read all files again: on another file system times are of another clock."""
     folder.stamps.clear()
 
 

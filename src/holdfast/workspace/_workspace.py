@@ -64,7 +64,7 @@ class Workspace(OfThisProcess):
     ``.holdfastignore`` files of its folders. Files larger than ``largest_file`` bytes,
     and all beyond ``most_files`` files or ``most_bytes`` bytes in all, are left out;
     each snapshot lists what it left out and why. A restore that a crash interrupted is
-    finished when the workspace is opened. What it keeps for itself is in `.holdfast`.
+    finished when the workspace is opened. Its own files are in `.holdfast`.
     """
 
     def __init__(
@@ -287,7 +287,7 @@ def _checked_folder(path: StrPath) -> str:
 
 
 def _refuse_store(top: int, path: str) -> None:
-    """Both would keep a lock and an index of the same names in `.holdfast`."""
+    """Refuse a store as a workspace: both keep a lock and an index in `.holdfast`."""
     if is_store_folder(top):
         raise Unsupported(
             f"{path} is {A_STORE}, whose files no snapshot has; choose the folder that"

@@ -12,6 +12,7 @@ from deepagents.backends.protocol import BackendProtocol
 import holdfast
 from holdfast.adapters.deepagents import HoldfastBackend
 from holdfast.workspace import Workspace
+from inner.deepagents import search
 
 PICTURE = bytes(range(256))
 
@@ -161,7 +162,7 @@ def test_what_the_file_tool_takes_for_base64_is_base64(notes):
 def test_a_search_stops_at_its_limit_also_between_two_reads(notes, monkeypatch):
     notes.upload_files([(f"/{n}", b"hit\nhit\n") for n in range(3)])
     # Each file is read by itself.
-    monkeypatch.setattr("holdfast.adapters.deepagents._search.READ_AT_ONCE", 1)
+    monkeypatch.setattr(search, "READ_AT_ONCE", 1)
 
     found = notes.grep("hit", max_count=2)
     assert (paths(found.matches), found.truncated) == (["/0", "/0"], True)

@@ -22,7 +22,7 @@ from holdfast.adapters.google_adk import (
     HoldfastSessionService,
     session_thread,
 )
-from holdfast.adapters.google_adk._sessions import StaleSession
+from inner.google_adk import StaleSession
 from support.programs import ENVIRONMENT
 
 pytestmark = pytest.mark.filterwarnings("ignore:.EXPERIMENTAL")

@@ -17,9 +17,8 @@ import holdfast
 from adapters.google_adk.agents import HERE, ME, event, opened, texts
 from holdfast import Unstorable
 from holdfast.adapters.google_adk import HoldfastSessionService, session_thread
-from holdfast.adapters.google_adk._sessions import StaleSession
-from holdfast.adapters.google_adk._stored_sessions import SessionsQuery, list_sessions
 from holdfast.backends import Layer, run
+from inner.google_adk import SessionsQuery, StaleSession, list_sessions
 
 
 @pytest.fixture

@@ -28,7 +28,12 @@ def saver(place):
 
 
 @pytest.fixture
-def quick():
+def quick_store():
+    with holdfast.open(":memory:") as store:
+        yield store
+
+
+@pytest.fixture
+def quick(quick_store):
     """A saver in memory, for tests that do not depend on the backend."""
-    with HoldfastSaver(":memory:") as saver:
-        yield saver
+    return HoldfastSaver(quick_store)

@@ -9,9 +9,7 @@ from adapters.langgraph import graphs
 from adapters.langgraph.graphs import say, thread
 from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore
 from holdfast.cli import main
-from holdfast.views.comparison import DiffQuery, diff_document
-from holdfast.views.log import LogQuery, log_document
-from holdfast.views.showing import Showing
+from inner.views import DiffQuery, LogQuery, Showing, diff_document, log_document
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from langgraph.types import Command, interrupt
 
 import holdfast
 from adapters.langgraph.graphs import put, thread
-from holdfast import _port
-from holdfast._api.options import context_over
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.backends import Layer
-from holdfast.backends.sqlite import SqliteBackend
+from holdfast.backends import Layer, run
+from inner.api import context_over
+from inner.sqlite import SqliteBackend
 
 delta = pytest.importorskip("langgraph.channels.delta", reason="new in LangGraph 1.2")
 
@@ -92,8 +91,8 @@ def test_a_copy_of_a_thread_has_its_delta_channels(saver):
 
 def test_deleting_a_run_keeps_what_delta_channels_of_others_need(saver):
     graph = growing().compile(checkpointer=saver)
-    for n, run in enumerate(["first", "second"]):
-        config = {**thread("t"), "metadata": {"run_id": run}}
+    for n, run_id in enumerate(["first", "second"]):
+        config = {**thread("t"), "metadata": {"run_id": run_id}}
         graph.invoke({"seldom": [f"in {n}"], "plain": []}, config)
     before = graph.get_state(thread("t")).values
 
@@ -102,18 +101,20 @@ def test_deleting_a_run_keeps_what_delta_channels_of_others_need(saver):
     assert graph.get_state(thread("t")).values == before
 
 
-def test_a_fork_shares_what_the_delta_channels_before_it_are_made_of(quick):
+def test_a_fork_shares_what_the_delta_channels_before_it_are_made_of(
+    quick, quick_store
+):
     graph = grown(quick, "t", 3)
     before = graph.get_state(thread("t")).values
 
-    quick._owned.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
 
     assert graph.get_state(thread("fork")).values == before
 
 
-def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick):
+def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick, quick_store):
     graph = grown(quick, "t", 3)
-    thread_ = quick._owned.thread("t")
+    thread_ = quick_store.thread("t")
 
     thread_.delete("@~2")
 
@@ -121,34 +122,36 @@ def test_a_delta_channel_is_refused_rather_than_given_with_gaps(quick):
         graph.get_state(thread("t"))
 
 
-def test_a_delta_channel_whose_writes_went_with_a_thread_is_refused(quick):
+def test_a_delta_channel_whose_writes_went_with_a_thread_is_refused(quick, quick_store):
     graph = grown(quick, "t", 1)
-    quick._owned.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     quick.delete_thread("t")
 
     with pytest.raises(holdfast.NotFound, match="was removed"):
         graph.get_state(thread("fork"))
 
 
-def test_a_fork_of_a_fork_has_what_was_written_where_the_first_began(quick):
-    store = quick._owned
+def test_a_fork_of_a_fork_has_what_was_written_where_the_first_began(
+    quick, quick_store
+):
     graph = grown(quick, "t", 2)
-    store.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     more = {"seldom": ["more"], "plain": []}
     graph.invoke(more, thread("fork"), durability="exit")
     before = graph.get_state(thread("fork")).values
 
-    store.thread("fork").fork("again")
+    quick_store.thread("fork").fork("again")
 
     assert graph.get_state(thread("again")).values == before
 
 
-def test_a_delta_channel_whose_writes_went_with_a_fork_between_is_refused(quick):
-    store = quick._owned
+def test_a_delta_channel_whose_writes_went_with_a_fork_between_is_refused(
+    quick, quick_store
+):
     graph = grown(quick, "t", 2)
-    store.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     graph.invoke({"seldom": ["more"], "plain": []}, thread("fork"))
-    store.thread("fork").fork("again")
+    quick_store.thread("fork").fork("again")
 
     quick.delete_thread("fork")
 
@@ -219,7 +222,7 @@ WIDE = {f"{'a long name ' * 9}{n}": str for n in range(3)}
 
 def test_what_a_chain_begins_with_is_read_once():
     layer, counts = Requests(SqliteBackend(":memory:")), []
-    _port.run(layer.ready())
+    run(layer.ready())
     with holdfast.Store(context_over(layer, {})) as store:
         graph = grown(HoldfastSaver(store), "t", 4)
         for _ in range(3):
@@ -239,7 +242,7 @@ def test_a_long_chain_is_read_in_as_few_requests_as_a_short_one():
     builder.add_node("note", lambda _: {"notes": ["noted"]})
     builder.add_edge(START, "note")
     layer, counts = Requests(SqliteBackend(":memory:")), []
-    _port.run(layer.ready())
+    run(layer.ready())
     with holdfast.Store(context_over(layer, {})) as store:
         graph = builder.compile(checkpointer=HoldfastSaver(store))
         for turns in (2, 20):

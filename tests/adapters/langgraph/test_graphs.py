@@ -268,13 +268,12 @@ def test_messages_are_found_by_their_text(place):
     assert (asked.role, asked.snippet) == ("user", "the zebra crossed")
 
 
-def test_a_fork_of_a_thread_is_a_thread_to_go_on_with(quick):
-    store = quick._owned
+def test_a_fork_of_a_thread_is_a_thread_to_go_on_with(quick, quick_store):
     graph = graphs.chat().compile(checkpointer=quick)
     graph.invoke(graphs.say("hello"), thread("t"))
     graph.invoke(graphs.say("again"), thread("t"))
 
-    store.thread("t").fork("what-if", at="@~3")
+    quick_store.thread("t").fork("what-if", at="@~3")
     state = graph.invoke(graphs.say("or"), thread("what-if"))
 
     assert graphs.texts(state) == ["hello", "You said: hello", "or", "You said: or"]
@@ -282,26 +281,24 @@ def test_a_fork_of_a_thread_is_a_thread_to_go_on_with(quick):
     assert len(list(graph.get_state_history(thread("what-if")))) == 6
 
 
-def test_what_was_undone_is_undone_for_the_graph_too(quick):
-    store = quick._owned
+def test_what_was_undone_is_undone_for_the_graph_too(quick, quick_store):
     graph = graphs.chat().compile(checkpointer=quick)
     graph.invoke(graphs.say("hello"), thread("t"))
     graph.invoke(graphs.say("never mind"), thread("t"))
 
-    store.thread("t").rewind("@~3")
+    quick_store.thread("t").rewind("@~3")
     state = graph.invoke(graphs.say("instead"), thread("t"))
 
     assert graphs.texts(state)[2:] == ["instead", "You said: instead"]
 
 
-def test_what_was_appended_by_hand_is_there_for_the_graph(quick):
-    store = quick._owned
+def test_what_was_appended_by_hand_is_there_for_the_graph(quick, quick_store):
     graph = graphs.chat().compile(checkpointer=quick)
     graph.invoke(graphs.say("hello"), thread("t"))
-    messages = store.thread("t").load()["messages"]
+    messages = quick_store.thread("t").load()["messages"]
 
     added = {**messages[0], "id": "x", "content": "by hand"}
-    store.thread("t").append(messages=[added])
+    quick_store.thread("t").append(messages=[added])
     state = graph.invoke(graphs.say("again"), thread("t"))
 
     assert graphs.texts(state)[2:] == ["by hand", "again", "You said: again"]

@@ -67,18 +67,17 @@ def test_the_calls_of_subgraphs_go_with_the_checkpoints_they_were_made_from(save
     assert left.config["configurable"]["checkpoint_ns"] == ""
 
 
-def test_what_is_labelled_or_forked_is_not_pruned(quick):
-    store = quick._owned
+def test_what_is_labelled_or_forked_is_not_pruned(quick, quick_store):
     chain(quick, "t", 5)
-    store.thread("t").label("before-refund", "@~2")
-    store.thread("t").fork("fork", at="@~3")
+    quick_store.thread("t").label("before-refund", "@~2")
+    quick_store.thread("t").fork("fork", at="@~3")
 
     quick.prune(["t"])
 
     left = [item.checkpoint["channel_values"]["n"] for item in quick.list(thread("t"))]
     assert left == [4, 2, 1]
     assert quick.get_tuple(thread("fork")).checkpoint["channel_values"]["n"] == 1
-    assert store.verify().ok
+    assert quick_store.verify().ok
 
 
 def test_pruning_everything_is_deleting(saver):
@@ -181,35 +180,37 @@ def test_a_copy_never_goes_over_another_thread(saver):
     assert ids(saver, thread("other")) == before
 
 
-def test_a_copy_of_a_fork_has_what_came_before_it(quick):
+def test_a_copy_of_a_fork_has_what_came_before_it(quick, quick_store):
     chain(quick, "t", 4)
-    quick._owned.thread("t").fork("fork", at="@~1")
+    quick_store.thread("t").fork("fork", at="@~1")
     put(quick, quick.get_tuple(thread("fork")).config, {"n": "own"})
 
     quick.copy_thread("fork", "copy")
 
     assert ids(quick, thread("copy")) == ids(quick, thread("fork"))
     assert len(ids(quick, thread("copy"))) == 4
-    assert quick._owned.verify().ok
+    assert quick_store.verify().ok
 
 
-def test_a_copy_of_a_thread_that_was_rewound_has_its_head_there_too(quick):
+def test_a_copy_of_a_thread_that_was_rewound_has_its_head_there_too(quick, quick_store):
     chain(quick, "t", 3)
-    rewound = quick._owned.thread("t").rewind("@~1")
+    rewound = quick_store.thread("t").rewind("@~1")
 
     quick.copy_thread("t", "copy")
 
     newest = quick.get_tuple(thread("t")).checkpoint["id"]
-    assert quick._owned.thread("copy").head.id == rewound.id
+    assert quick_store.thread("copy").head.id == rewound.id
     assert quick.get_tuple(thread("copy")).checkpoint["id"] == newest
-    assert len(quick._owned.thread("copy").history(all=True)) == 3
+    assert len(quick_store.thread("copy").history(all=True)) == 3
 
 
-def test_a_copy_of_a_fork_leaves_out_the_journal_of_a_thread_that_was_replaced(quick):
+def test_a_copy_of_a_fork_leaves_out_the_journal_of_a_thread_that_was_replaced(
+    quick, quick_store
+):
     first = chain(quick, "t", 1)
     quick.put_writes(first, [("n", "lost")], "task")
     put(quick, first, {"n": "fork point"})
-    quick._owned.thread("t").fork("fork")
+    quick_store.thread("t").fork("fork")
     own = put(quick, quick.get_tuple(thread("fork")).config, {"n": "own"})
     quick.put_writes(own, [("n", "kept")], "task")
     quick.delete_thread("t")
@@ -221,7 +222,7 @@ def test_a_copy_of_a_fork_leaves_out_the_journal_of_a_thread_that_was_replaced(q
 
     pending = [item.pending_writes for item in quick.list(thread("copy"))]
     assert pending == [[("task", "n", "kept")], [], []]
-    assert quick._owned.verify().ok
+    assert quick_store.verify().ok
 
 
 def test_the_copy_of_nothing_is_nothing(saver):

@@ -166,9 +166,8 @@ def test_what_no_annotation_leads_to_is_refused(quick):
         graph.invoke({"notes": []}, thread("t"))
 
 
-def test_a_stored_name_does_not_become_a_class_of_the_graph(quick):
-    store = quick._owned
-    put(HoldfastSaver(store, allow=[Job]), thread("t"), {"anything": Job(Box(1))})
+def test_a_stored_name_does_not_become_a_class_of_the_graph(quick, quick_store):
+    put(HoldfastSaver(quick_store, allow=[Job]), thread("t"), {"anything": Job(Box(1))})
     graph = noting({}).compile(checkpointer=quick)
 
     with pytest.raises(holdfast.FormatMismatch, match="Job"):

@@ -71,29 +71,28 @@ def test_what_was_said_is_stored_encrypted_only(tmp_path):
     assert graphs.texts(found) == graphs.texts(state)
 
 
-def test_a_saver_without_the_serializer_says_what_to_do(quick):
-    store = quick._owned
-    config = put(HoldfastSaver(store, serde=encrypting()), thread("t"), {"x": 1})
+def test_a_saver_without_the_serializer_says_what_to_do(quick, quick_store):
+    config = put(HoldfastSaver(quick_store, serde=encrypting()), thread("t"), {"x": 1})
 
     with pytest.raises(holdfast.FormatMismatch, match="serde="):
         quick.get_tuple(config)
     with pytest.raises(InvalidTag):
-        HoldfastSaver(store, serde=encrypting(b"x" * 32)).get_tuple(config)
+        HoldfastSaver(quick_store, serde=encrypting(b"x" * 32)).get_tuple(config)
 
 
-def test_what_was_stored_before_is_still_loaded(quick):
+def test_what_was_stored_before_is_still_loaded(quick, quick_store):
     graph = graphs.chat().compile(checkpointer=quick)
     graph.invoke(say("before"), thread("t"))
 
-    later = HoldfastSaver(quick._owned, serde=encrypting())
+    later = HoldfastSaver(quick_store, serde=encrypting())
     graph = graphs.chat().compile(checkpointer=later)
     state = graph.invoke(say("after"), thread("t"))
 
     assert graphs.texts(state)[::2] == ["before", "after"]
 
 
-def test_a_serializer_decides_what_can_be_stored(quick):
-    saver = HoldfastSaver(quick._owned, serde=JsonPlusSerializer())
+def test_a_serializer_decides_what_can_be_stored(quick_store):
+    saver = HoldfastSaver(quick_store, serde=JsonPlusSerializer())
 
     config = put(saver, thread("t"), {"x": Plan(["one"])})
 
@@ -102,8 +101,8 @@ def test_a_serializer_decides_what_can_be_stored(quick):
         put(saver, thread("u"), {"x": object()})
 
 
-def test_a_put_that_is_repeated_is_made_once(quick):
-    saver = HoldfastSaver(quick._owned, serde=encrypting())
+def test_a_put_that_is_repeated_is_made_once(quick_store):
+    saver = HoldfastSaver(quick_store, serde=encrypting())
     config = put(saver, thread("t"), {"x": 1})
     stored = saver.get_tuple(config)
 
@@ -116,8 +115,8 @@ def test_a_put_that_is_repeated_is_made_once(quick):
     not hasattr(BaseCheckpointSaver, "with_allowlist"),
     reason="this LangGraph has no such lists",
 )
-def test_strict_lists_of_langgraph_reach_its_serializers(quick):
-    saver = HoldfastSaver(quick._owned, serde=JsonPlusSerializer())
+def test_strict_lists_of_langgraph_reach_its_serializers(quick_store):
+    saver = HoldfastSaver(quick_store, serde=JsonPlusSerializer())
 
     strict = saver.with_allowlist({(__name__, "Plan")})
     config = put(strict, thread("t"), {"x": Plan(["one"])})

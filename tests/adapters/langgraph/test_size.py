@@ -5,6 +5,7 @@ import random
 
 from langchain_core.messages import AIMessage
 
+import holdfast
 from adapters.langgraph import graphs
 from adapters.langgraph.graphs import thread
 from holdfast.adapters.langgraph import HoldfastSaver
@@ -41,7 +42,7 @@ def test_a_chat_takes_at_most_3_megabytes_for_500_turns(tmp_path):
         for _ in range(TURNS):
             graph.invoke(graphs.say(talk.text(500)), thread("t"))
         state = graph.get_state(thread("t"))
-        count = len(saver._owned.thread("t").history(limit=None))
+        count = len(list(saver.list(thread("t"))))
 
     assert sum(len(text) for text in graphs.texts(state.values)) == TURNS * 1400
     assert count == TURNS * 3
@@ -52,13 +53,13 @@ def test_a_chat_takes_at_most_3_megabytes_for_500_turns(tmp_path):
 def test_a_save_stores_what_is_new_and_not_what_is_there(tmp_path):
     talk = Talk()
     chat = graphs.chat(lambda _: {"messages": [AIMessage(talk.text(1000))]})
-    with HoldfastSaver(tmp_path / "agents.db", compress=False) as saver:
-        graph = chat.compile(checkpointer=saver)
+    with holdfast.open(tmp_path / "agents.db", compress=False) as store:
+        graph = chat.compile(checkpointer=HoldfastSaver(store))
         for _ in range(20):
             graph.invoke(graphs.say(talk.text(500)), thread("t"))
-        before = saver._owned.stats().stored_bytes
+        before = store.stats().stored_bytes
 
         graph.invoke(graphs.say(talk.text(500)), thread("t"))
 
         # The question as the input and as a message, the answer, and three records.
-        assert saver._owned.stats().stored_bytes - before < 2 * 700 + 1200 + 3 * 400
+        assert store.stats().stored_bytes - before < 2 * 700 + 1200 + 3 * 400

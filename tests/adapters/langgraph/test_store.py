@@ -18,10 +18,10 @@ from langgraph.store.base import (
 
 import holdfast
 from adapters.langgraph.graphs import say, thread
-from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore, _memory
-from holdfast.adapters.langgraph._types import Types
+from holdfast.adapters.langgraph import HoldfastSaver, HoldfastStore
 from holdfast.backends import Layer, run
 from holdfast.testing import FakeClock
+from inner.langgraph import Types, memory_batch
 from support.outages import wait_until
 
 MINUTE = dt.timedelta(minutes=1)
@@ -444,7 +444,7 @@ def test_a_search_reads_all_items_in_one_request(tmp_path):
         counting = Counting(context.backend)
         seen = msgspec.structs.replace(context, backend=counting)
         asked = [SearchOp(("t",), query="pasta", limit=30)]
-        [found] = run(_memory.batch(seen, Types(()), asked))
+        [found] = run(memory_batch(seen, Types(()), asked))
 
     assert keys(found) == [f"{n}" for n in reversed(range(20))]
     assert counting.requests == 1

@@ -43,7 +43,8 @@ from langgraph.types import Command, Interrupt, Send
 import holdfast
 from adapters.langgraph.graphs import put, thread
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.adapters.langgraph._types import Types
+from holdfast.operations.values import codec
+from inner.langgraph import Types
 
 NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 678, dt.UTC)
 
@@ -195,10 +196,10 @@ def test_messages_come_back(message):
     assert found.model_dump() == message.model_dump()
 
 
-def test_messages_are_stored_as_messages(quick):
+def test_messages_are_stored_as_messages(quick, quick_store):
     put(quick, thread("t"), {"messages": MESSAGES[:1] + MESSAGES[2:3]})
 
-    stored = quick._owned.thread("t").load()["messages"]
+    stored = quick_store.thread("t").load()["messages"]
 
     assert stored == [
         {"__type__": "HumanMessage", "role": "user", "content": "hello", "id": "1"},
@@ -309,29 +310,33 @@ def test_a_typed_dict_allows_what_its_fields_hold():
     assert kept([plan, Pair(1)], allow=[State]) == [plan, Pair(1)]
 
 
-def test_a_class_may_grow_and_lose_fields(quick):
+def test_a_class_may_grow_and_lose_fields(quick_store):
     before = dataclasses.make_dataclass("Thing", ["a", "b"])
     now = dataclasses.make_dataclass(
         "Thing", ["a", ("c", list, dataclasses.field(default_factory=list))]
     )
-    store = quick._owned
-    config = put(HoldfastSaver(store, allow=[before]), thread("t"), {"x": before(1, 2)})
+    config = put(
+        HoldfastSaver(quick_store, allow=[before]), thread("t"), {"x": before(1, 2)}
+    )
 
-    found = HoldfastSaver(store, allow=[now]).get_tuple(config)
+    found = HoldfastSaver(quick_store, allow=[now]).get_tuple(config)
 
     assert found.checkpoint["channel_values"]["x"] == now(1, [])
 
 
-def test_a_class_with_a_new_field_and_no_default_is_refused_with_the_reason(quick):
+def test_a_class_with_a_new_field_and_no_default_is_refused_with_the_reason(
+    quick_store,
+):
     before = pydantic.create_model("Thing", a=(int, 1))
     now = pydantic.create_model("Thing", a=(int, 1), b=(int, ...))
-    store = quick._owned
-    config = put(HoldfastSaver(store, allow=[before]), thread("t"), {"x": before()})
+    config = put(
+        HoldfastSaver(quick_store, allow=[before]), thread("t"), {"x": before()}
+    )
 
     with pytest.raises(
         holdfast.FormatMismatch, match=r"Thing cannot be made again.*'b'"
     ):
-        HoldfastSaver(store, allow=[now]).get_tuple(config)
+        HoldfastSaver(quick_store, allow=[now]).get_tuple(config)
 
 
 def test_user_data_that_look_like_a_type_come_back_as_they_are():
@@ -368,9 +373,8 @@ def test_a_part_that_is_refused_is_found_inside_of_objects(quick):
     assert caught.value.path == where
 
 
-def test_a_class_that_is_not_allowed_is_refused_when_it_is_loaded(quick):
-    store = quick._owned
-    config = put(HoldfastSaver(store, allow=[Plan]), thread("t"), {"x": Plan()})
+def test_a_class_that_is_not_allowed_is_refused_when_it_is_loaded(quick, quick_store):
+    config = put(HoldfastSaver(quick_store, allow=[Plan]), thread("t"), {"x": Plan()})
 
     with pytest.raises(holdfast.FormatMismatch, match=rf"'{Plan.__module__}\.Plan'"):
         quick.get_tuple(config)
@@ -426,7 +430,7 @@ def test_whatever_is_accepted_comes_back_the_same(value):
     types = Types(ALLOWED)
     text = types.encode(value, "x")
 
-    found = types.revive(holdfast._values.codec.decode(text))
+    found = types.revive(codec.decode(text))
 
     assert found == value
     assert types.encode(found, "x") == text

@@ -5,7 +5,7 @@ from langgraph.types import Command, Send, interrupt
 
 import holdfast
 from holdfast.adapters.langgraph import HoldfastSaver
-from holdfast.views.langgraph_interrupts import Waiting, waiting
+from inner.views import Waiting, waiting
 
 from .graphs import Log, asking, nested, thread
 

@@ -17,12 +17,25 @@ from xxhash import xxh3_64_hexdigest
 
 import holdfast
 from holdfast import Conflict, FormatMismatch, Unsupported
-from holdfast._port import run
-from holdfast.backends import UNSET, Write, directory
-from holdfast.backends.directory import _blobs, _catalog, _lines
-from holdfast.backends.directory._names import file_name
-from holdfast.backends.sqlite._connection import page_checksums
+from holdfast.backends import UNSET, Write, run
 from holdfast.faults import Fault, FaultyDisk, io_error
+from inner.directory import (
+    CATALOG_QUERIES,
+    FIRST,
+    CheckpointPart,
+    EntryPart,
+    LineContent,
+    MovePart,
+    ThreadPart,
+    as_json,
+    directory_package,
+    elements_as_json,
+    elements_from_json,
+    encode_line,
+    file_name,
+    from_json,
+)
+from inner.sqlite import page_checksums
 from support.scenario import OPERATIONS, Source, build, dump, problems_of
 from support.stores import backend_of
 
@@ -195,24 +208,24 @@ def test_long_texts_and_bytes_come_back_from_the_files_alone(url, folder):
     "é".encode()[:1], "日本".encode()[1:5], b"[" * 2000, b"",
 ])))  # fmt: skip
 def test_any_bytes_can_stand_in_a_line(data):
-    for as_json, from_json in (
-        (_blobs.as_json, _blobs.from_json),
-        (_blobs.elements_as_json, _blobs.elements_from_json),
+    for written, restored in (
+        (as_json, from_json),
+        (elements_as_json, elements_from_json),
     ):
-        line = msgspec.json.encode({"before": 1, "data": as_json(data), "after": 2})
+        line = msgspec.json.encode({"before": 1, "data": written(data), "after": 2})
 
         assert b"\n" not in line
         json.loads(line)
         found = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        assert from_json(found["data"]) == data
+        assert restored(found["data"]) == data
 
 
 # A column that no line has would be lost with the index; `recent` follows `changed`.
 COLUMNS = {
-    "thread": (_lines.ThreadPart, {"family", "recent", "checksum", "guard"}, {}),
-    "checkpoint": (_lines.CheckpointPart, {"family", "checksum"}, {"digest": "sha256"}),
-    "journal": (_lines.EntryPart, {"checksum"}, {}),
-    "move": (_lines.MovePart, {"checksum"}, {}),
+    "thread": (ThreadPart, {"family", "recent", "checksum", "guard"}, {}),
+    "checkpoint": (CheckpointPart, {"family", "checksum"}, {"digest": "sha256"}),
+    "journal": (EntryPart, {"checksum"}, {}),
+    "move": (MovePart, {"checksum"}, {}),
 }
 
 
@@ -226,9 +239,9 @@ def test_every_column_of_the_index_is_in_a_line(table):
     assert {renamed.get(c, c) for c in columns - elsewhere} == {*part.__struct_fields__}
 
 
-@pytest.mark.parametrize("name", sorted(_catalog.QUERIES))
+@pytest.mark.parametrize("name", sorted(CATALOG_QUERIES))
 def test_every_statement_about_the_files_is_used(name):
-    sources = Path(directory.__file__).parent.glob("*.py")
+    sources = Path(directory_package.__file__).parent.glob("*.py")
 
     assert any(f'"{name}"' in path.read_text() for path in sources)
 
@@ -511,7 +524,7 @@ def test_a_folder_with_other_things_in_it_can_become_a_store(url, folder):
 
 def test_a_newer_format_is_refused_with_the_way_out(url, folder):
     holdfast.open(url).close()
-    line, _ = _lines.encode_line(_lines.LineContent(after=_lines.FIRST, format=3))
+    line, _ = encode_line(LineContent(after=FIRST, format=3))
     (folder / "store.jsonl").write_bytes(line)
 
     for read_only in (False, True):

@@ -13,18 +13,19 @@ from xxhash import xxh3_64_hexdigest
 
 import holdfast
 from holdfast import Corrupt, HoldfastError, NotFound, Retention
-from holdfast._port import run
-from holdfast.backends.directory._file_scan import Position, scan_file
-from holdfast.backends.directory._lines import (
+from holdfast.backends import run
+from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
+from holdfast.selftest._damage import build_more
+from inner.directory import (
     FIRST,
     EntryPart,
     LineContent,
     LineEncoder,
     MarkPart,
     MovePart,
+    Position,
+    scan_file,
 )
-from holdfast.faults import Fault, FaultyDisk, Platter, io_error, kill
-from holdfast.selftest._damage import build_more
 from support.children import Child
 from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of

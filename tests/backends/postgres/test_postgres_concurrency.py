@@ -18,9 +18,8 @@ import pytest
 
 import holdfast
 from holdfast import Conflict
-from holdfast.backends.postgres._pools import EndingPool
-from holdfast.backends.postgres._settings import Settings
 from holdfast.testing import raises
+from inner.postgres import EndingPool, Settings
 from support import databases, servers
 from support.effort import seed_of
 from support.folders import PROGRAMS

@@ -7,8 +7,8 @@ import pytest
 
 import holdfast
 from conformance import ConformanceTests, SecondApiTests
-from holdfast.backends.postgres._statements import statements
 from holdfast.testing import blocking
+from inner.postgres import statements
 from support import citus, databases, servers
 
 # Every server that is there and both doors are tried, but not each server with each

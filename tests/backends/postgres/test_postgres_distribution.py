@@ -7,9 +7,14 @@ import re
 import psycopg
 import pytest
 
-from holdfast.backends.postgres import _migrations
-from holdfast.backends.postgres._migrations import MIGRATIONS, prepared, split
-from holdfast.backends.postgres._statements import statements, text_of
+from inner.postgres import (
+    FUNCTIONS_FILE,
+    MIGRATIONS,
+    prepared,
+    split,
+    statements,
+    text_of,
+)
 from support import citus, databases, servers, shards
 
 # These read or change more than one family, for the reason beside them.
@@ -87,7 +92,7 @@ def _numbered(sql):
 TEXTS = {
     name: sql.decode() for file in FILES for name, sql in statements("hf", file).items()
 }
-MADE = (*MIGRATIONS, _migrations.FUNCTIONS)
+MADE = (*MIGRATIONS, FUNCTIONS_FILE)
 SCHEMA = [s for file in MADE for s in split(prepared(text_of(file), None))]
 VIEWS = [sql.partition(" as\n")[2] for sql in SCHEMA if sql.startswith("create view")]
 FUNCTIONS = {

@@ -5,9 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from holdfast.backends.postgres._arrays import byteas, int2s, int8s, texts
-from holdfast.backends.postgres._execution import MOST_PREPARED, Execution
-from holdfast.backends.postgres._settings import Pooler
+from inner.postgres import MOST_PREPARED, Execution, Pooler, byteas, int2s, int8s, texts
 from support import databases, servers
 
 

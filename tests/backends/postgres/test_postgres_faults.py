@@ -21,8 +21,8 @@ import pytest
 
 import holdfast
 from holdfast import Busy, FormatMismatch, HoldfastError, Retention, Unsupported
-from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import raises
+from inner.postgres import FORMAT
 from support import databases, outages, servers
 from support.cut_connection import Cable
 from support.folders import PROGRAMS, TESTS

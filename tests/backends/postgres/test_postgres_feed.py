@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import holdfast
-from holdfast.backends.postgres import _listener
-from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.testing import FakeClock
+from inner.postgres import FORMAT, listener
 from support import databases, servers
 
 TOLD = {"told": {}, "untold": {"pgbouncer": True}}
@@ -176,7 +175,7 @@ def _said(text):
 @pytest.fixture
 def patient(monkeypatch):
     """Nobody looks again without being told."""
-    monkeypatch.setattr(_listener, "LISTEN_SECONDS", 3600)
+    monkeypatch.setattr(listener, "LISTEN_SECONDS", 3600)
 
 
 def _is_listening(place):
@@ -294,7 +293,7 @@ def test_a_listener_whose_connection_broke_listens_again(place, door, monkeypatc
             (query,),
         )
         _wait_until(lambda: _is_listening(place))
-        monkeypatch.setattr(_listener, "LISTEN_SECONDS", 3600)
+        monkeypatch.setattr(listener, "LISTEN_SECONDS", 3600)
         saved = other.thread("a").save({"n": 1})
 
         assert _subjects(waiting.result()) == [saved.id]

@@ -6,8 +6,8 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, Retention, Unsupported, testing
-from holdfast.keys._ciphers import OVERHEAD
 from holdfast.testing import StoreTests, blocking, raises
+from inner.keys import OVERHEAD
 from support import databases, servers
 from support.effort import THOROUGH
 

@@ -23,14 +23,13 @@ from holdfast import (
     Unstorable,
     Unsupported,
 )
-from holdfast.backends.postgres._migrations import FORMAT
-from holdfast.backends.postgres._roles import VIEWS
 from holdfast.testing import raises
 from holdfast.testing._deletion import DeletionTests
 from holdfast.testing._forks import ForkTests
 from holdfast.testing._journal import JournalTests
 from holdfast.testing._prune import PruneTests
 from holdfast.testing._save import SaveTests
+from inner.postgres import FORMAT, VIEWS
 from support import databases, servers
 from support.programs import run_program
 

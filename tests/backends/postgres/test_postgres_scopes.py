@@ -10,8 +10,8 @@ from psycopg import errors
 
 import holdfast
 from holdfast import NotFound
-from holdfast.backends.postgres import bind_role
 from holdfast.testing import raises
+from inner.postgres import bind_role
 from support import databases, servers
 
 OF_FAMILIES = ("segment", "journal", "move")

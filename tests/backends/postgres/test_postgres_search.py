@@ -9,10 +9,10 @@ import pytest
 
 import holdfast
 from holdfast import Retention
-from holdfast._engine.search import index
-from holdfast.backends.postgres import _search
 from holdfast.testing import FakeClock, raises
 from holdfast.testing._search import places, user
+from inner.engine import index
+from inner.postgres import search_index
 from support import databases, servers
 
 
@@ -109,9 +109,9 @@ def test_a_frequent_word_is_found_as_a_rare_one_is(place, door, monkeypatch):
         _talk(store, *(f"{n}" for n in range(60)), text="hen")
         rare = _found(store, "fox"), _found(store, "hen")
 
-        monkeypatch.setattr(_search, "EVEN", 1e-9)
+        monkeypatch.setattr(search_index, "EVEN", 1e-9)
         # So that what is looked up does not reach far, and more pages follow.
-        monkeypatch.setattr(_search, "ENOUGH", 1)
+        monkeypatch.setattr(search_index, "ENOUGH", 1)
 
         assert (_found(store, "fox"), _found(store, "hen")) == rare
         assert _pages(store, "hen", limit=7) == rare[1]

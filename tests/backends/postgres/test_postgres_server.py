@@ -14,9 +14,8 @@ import pytest
 import holdfast
 from conformance.values import alike
 from holdfast import HoldfastError
-from holdfast.backends.postgres import _timeout
-from holdfast.backends.postgres._server import refusal
 from holdfast.testing import raises
+from inner.postgres import refusal, timeout
 from support import databases, poolers, servers
 from support.stores import backend_of
 
@@ -249,8 +248,8 @@ def test_a_pool_of_which_all_are_in_use_is_busy(place, door):
 @pytest.fixture
 def long_cancel(monkeypatch):
     """Most of a call's time is kept for cancelling it: a crowded server needs some."""
-    monkeypatch.setattr(_timeout, "CANCEL_SHARE", 0.9)
-    monkeypatch.setattr(_timeout, "LONGEST_CANCEL", 60.0)
+    monkeypatch.setattr(timeout, "CANCEL_SHARE", 0.9)
+    monkeypatch.setattr(timeout, "LONGEST_CANCEL", 60.0)
 
 
 def test_a_save_that_was_given_up_is_not_made_later(place, door, long_cancel):

@@ -14,13 +14,11 @@ import psycopg
 import pytest
 
 import holdfast
-import holdfast.backends._sql
-import holdfast.backends.postgres
 from holdfast.backends import UNSET, Entry, Write
-from holdfast.backends.postgres._statements import statements, text_of
-from holdfast.backends.postgres._write import AT_ONCE
 from holdfast.testing._bridge import finished
-from holdfast.views.waiting import all_waiting
+from inner.postgres import AT_ONCE, postgres_package, statements, text_of
+from inner.sql import sql_package
+from inner.views import all_waiting
 from support import databases, servers
 from support.stores import backend_of
 
@@ -253,7 +251,7 @@ def test_a_thread_that_is_saved_often_keeps_its_place_in_all_indexes(store, addr
 
 SOURCES = "".join(
     path.read_text()
-    for package in (holdfast.backends.postgres, holdfast.backends._sql)
+    for package in (postgres_package, sql_package)
     for path in Path(package.__file__).parent.glob("*.py")
 )
 # These are put together: {family,thread}_saves_{newest,oldest}, rescue_family_{...}.

@@ -10,9 +10,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.selftest._damage import build_more
 from holdfast.testing import raises
+from inner.sqlite import page_checksums
 from support.damage import DAMAGES, ReadOutcome, missing_from, truth_of
 from support.effort import FLIPS, seed_of
 from support.scenario import FILE, Source

@@ -17,8 +17,8 @@ import pytest
 
 import holdfast
 from holdfast import Agent, FormatMismatch, Message
-from holdfast.backends.sqlite import _connection
 from holdfast.faults import Fault, FaultyDisk
+from inner.sqlite import CHECKSUM_BYTES, FORMAT, page_checksums
 from support.stores import backend_of
 
 
@@ -135,8 +135,8 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
 def test_a_newer_format_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "a.db"
     holdfast.open(path).close()
-    db = apsw.Connection(str(path), vfs=_connection.page_checksums())
-    db.execute(f"pragma user_version = {_connection.FORMAT + 1}")
+    db = apsw.Connection(str(path), vfs=page_checksums())
+    db.execute(f"pragma user_version = {FORMAT + 1}")
     db.close()
 
     with pytest.raises(holdfast.FormatMismatch, match="upgrade holdfast"):
@@ -167,7 +167,7 @@ def test_a_store_that_is_open_is_stopped_when_a_newer_version_takes_the_file(tmp
         query = f"select name, sql from sqlite_schema where {named}"
         for name, sql in db.execute(query).fetchall():
             db.execute(f"drop trigger {name}")
-            now = _connection.FORMAT
+            now = FORMAT
             db.execute(sql.replace(f"_format_{now}", f"_format_{now + 1}"))
         db.commit()
         before = [*db.iterdump()]
@@ -203,7 +203,7 @@ def test_an_older_version_that_has_the_file_open_can_change_nothing(
     stored = Path(__file__).parents[2] / "fixtures" / "format-1" / "agents.db.gz"
     path.write_bytes(gzip.decompress(stored.read_bytes()))
     with contextlib.closing(sqlite3.connect(path)) as old:
-        assert old.execute("pragma user_version").fetchone() < (_connection.FORMAT,)
+        assert old.execute("pragma user_version").fetchone() < (FORMAT,)
         old.execute("select count(*) from thread").fetchall()
 
         holdfast.open(path).close()
@@ -215,7 +215,7 @@ def test_an_older_version_that_has_the_file_open_can_change_nothing(
 def test_a_header_without_its_format_is_damage(tmp_path):
     path = tmp_path / "a.db"
     holdfast.open(path).close()
-    db = apsw.Connection(str(path), vfs=_connection.page_checksums())
+    db = apsw.Connection(str(path), vfs=page_checksums())
     db.execute("pragma user_version = 0")
     db.close()
 
@@ -359,7 +359,7 @@ def test_every_page_carries_a_checksum(tmp_path):
 
     reserved_bytes_per_page = path.read_bytes()[20]
 
-    assert reserved_bytes_per_page == _connection.CHECKSUM_BYTES
+    assert reserved_bytes_per_page == CHECKSUM_BYTES
 
 
 @pytest.mark.parametrize("read_only", [False, True])

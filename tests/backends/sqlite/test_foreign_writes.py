@@ -14,10 +14,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast.backends.sqlite import PAGE, page_checksums
-from holdfast.backends.sqlite._page_repair import PageFile
-from holdfast.cli._run import run as cli
+from holdfast.cli import main as cli
 from holdfast.testing import raises
+from inner.sqlite import PAGE, PageFile, page_checksums
 from support.damage import DAMAGES, ReadOutcome, truth_of
 from support.effort import FLIPS, seed_of
 from support.scenario import FILE

@@ -16,8 +16,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt, HoldfastError
-from holdfast.cli._run import run as cli
+from holdfast.cli import main as cli
 from holdfast.testing import raises
+from support.programs import ENVIRONMENT
 
 pytestmark = pytest.mark.processes
 
@@ -52,13 +53,15 @@ os._exit(9)
 """
 # As on a system that has no locks of open file descriptions.
 ELSEWHERE = """
-from holdfast.backends.sqlite import _open_files
-_open_files._IS_LINUX = False
+from inner.sqlite import open_files
+open_files._IS_LINUX = False
 """
 
 
 def run(program, *arguments):
-    ran = subprocess.run([sys.executable, "-c", program, *arguments], check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", program, *arguments], env=ENVIRONMENT, check=False
+    )
     assert ran.returncode == 9
 
 

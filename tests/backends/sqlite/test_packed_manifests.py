@@ -13,10 +13,9 @@ from hypothesis import strategies as some
 
 import holdfast
 from holdfast import Corrupt, HoldfastError, Message
-from holdfast.backends.sqlite._connection import page_checksums
-from holdfast.backends.sqlite._packed_manifests import pack_manifest, unpack_manifest
 from holdfast.faults import Fault, FaultyDisk, io_error
 from holdfast.testing import raises
+from inner.sqlite import pack_manifest, page_checksums, unpack_manifest
 from support.samples import LONG
 
 DIGEST = "x2lTeEUW4HvR+fEs0+qZ0kQXd9v3f9xbrvFqF/87ZV0="

@@ -9,14 +9,15 @@ import apsw
 import pytest
 
 import holdfast
-from holdfast.backends import _sql, sqlite
-from holdfast.backends.postgres._statements import statements
-from holdfast.backends.sqlite._statements import QUERIES
+from holdfast.backends import Backend
+from inner.postgres import statements
+from inner.sql import sql_package
+from inner.sqlite import QUERIES, sqlite_package
 from support.stores import backend_of
 
 SOURCES = [
     path.read_text()
-    for package in (sqlite, _sql)
+    for package in (sqlite_package, sql_package)
     for path in Path(package.__file__).parent.glob("*.py")
 ]
 
@@ -77,7 +78,7 @@ def test_no_statement_is_planned_again_for_another_value(store):
 
 
 def test_both_dialects_have_every_statement_that_shared_code_names():
-    folder = Path(_sql.__file__).parent
+    folder = Path(sql_package.__file__).parent
     shared = "".join(path.read_text() for path in folder.glob("*.py"))
     on_postgres = {
         name
@@ -127,6 +128,6 @@ def test_hostile_names_never_become_sql(store):
 
 
 def test_the_two_doors_and_all_backends_share_one_port(store):
-    verbs = {n for n in vars(holdfast._port.Backend) if not n.startswith("_")}
+    verbs = {n for n in vars(Backend) if not n.startswith("_")}
 
     assert verbs <= set(dir(backend_of(store)))

@@ -20,16 +20,14 @@ from conformance.search import (
     SnippetTests,
 )
 from holdfast import Busy, Retention, Store
-from holdfast._engine.search import index
-from holdfast._engine.search.text import FORM, STRETCH
-from holdfast._port import IndexBatch, Indexed, Indexing, SegmentsKey, run
-from holdfast._values.records import PIN
 from holdfast.agents import Agent
-from holdfast.backends import Layer
-from holdfast.backends.sqlite import _candidates, _search
+from holdfast.backends import IndexBatch, Indexed, Indexing, Layer, SegmentsKey, run
 from holdfast.faults import CHANGES, Fault, FaultyDisk, disk_full
 from holdfast.testing._search import SearchOrderTests, SearchTests, places, user
 from holdfast.testing._search_index import SearchUpkeepTests
+from inner.engine import FORM, STRETCH, index
+from inner.sqlite import candidates, search_index
+from inner.values import PIN
 from support.programs import run_program
 from support.stores import backend_of
 
@@ -224,9 +222,9 @@ def test_a_search_asks_only_about_threads_that_changed_since_the_last(memory):
 
 
 def test_a_frequent_word_is_looked_for_in_the_threads_used_last(memory, monkeypatch):
-    monkeypatch.setattr(_candidates, "READ", 1)
-    monkeypatch.setattr(_candidates, "READ_FILTERED", 1)
-    monkeypatch.setattr(_candidates, "FEW", 10)
+    monkeypatch.setattr(candidates, "READ", 1)
+    monkeypatch.setattr(candidates, "READ_FILTERED", 1)
+    monkeypatch.setattr(candidates, "FEW", 10)
     fill(memory, 20)
     memory.search("needle")
     statements = Statements(memory)
@@ -251,9 +249,9 @@ NEVER = 1 << 62
 )
 def test_every_way_finds_the_same(memory, monkeypatch, looked_up, read, about):
     """Threads of more than 1,024 changes, some indexed twice, some not as they are."""
-    monkeypatch.setattr(_candidates, "FEW", 10)
-    monkeypatch.setattr(_candidates, "LOOKED_UP", looked_up)
-    monkeypatch.setattr(_candidates, "READ", read)
+    monkeypatch.setattr(candidates, "FEW", 10)
+    monkeypatch.setattr(candidates, "LOOKED_UP", looked_up)
+    monkeypatch.setattr(candidates, "READ", read)
     for n in range(560):
         texts = [user("fox")] if n % 7 == 0 else [user("hen")]
         memory.conversations.create(f"{n}", messages=texts)
@@ -281,9 +279,9 @@ def test_every_way_finds_the_same(memory, monkeypatch, looked_up, read, about):
 
 def test_what_is_frequent_only_among_others_is_soon_looked_up(memory, monkeypatch):
     """A frequent word that the threads asked for do not have is not read on for."""
-    monkeypatch.setattr(_candidates, "READ", 1)
-    monkeypatch.setattr(_candidates, "READ_FILTERED", 1)
-    monkeypatch.setattr(_candidates, "FEW", 10)
+    monkeypatch.setattr(candidates, "READ", 1)
+    monkeypatch.setattr(candidates, "READ_FILTERED", 1)
+    monkeypatch.setattr(candidates, "FEW", 10)
     for n in range(120):
         text = "rare" if n == 3 else "words"
         memory.conversations.create(f"{n}", owner="me", messages=[user(text)])
@@ -435,7 +433,7 @@ def test_a_long_conversation_is_indexed_a_part_at_a_time(memory, monkeypatch):
 def test_what_the_first_search_leaves_is_merged_in_steps(memory, monkeypatch):
     """A search looks into every part of the index, and each transaction leaves one."""
     monkeypatch.setattr(index, "BATCH", STRETCH)
-    monkeypatch.setattr(_search, "STEP", 1)
+    monkeypatch.setattr(search_index, "STEP", 1)
     chance = random.Random(1)
     for number in range(5):
         messages = [user(f"needle{number}. {chance.randbytes(STRETCH).hex()}")]
@@ -615,7 +613,7 @@ def test_two_stores_that_index_the_same_at_the_same_time_index_it_once(path):
         assert places(found) == places(overtaken[0])
         rows = stretches(store)
         assert len({row[0::2] for row in rows}) == len(rows)
-        assert not _search.is_damaged(writer(store))
+        assert not search_index.is_damaged(writer(store))
 
 
 def test_a_conversation_that_changes_during_the_search_is_searched_as_it_is(memory):
@@ -661,10 +659,10 @@ def test_a_conversation_replaced_and_pruned_during_the_search_is_read_again(memo
 # --- statements -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(_search.QUERIES))
+@pytest.mark.parametrize("name", sorted(search_index.QUERIES))
 def test_every_statement_is_used(name):
     sources = [
-        Path(file).read_text() for file in (_search.__file__, _candidates.__file__)
+        Path(file).read_text() for file in (search_index.__file__, candidates.__file__)
     ]
 
     assert any(f'"{name}"' in source for source in sources)
@@ -673,7 +671,7 @@ def test_every_statement_is_used(name):
 def test_candidates_are_found_by_their_numbers(memory):
     fill(memory, 1)
     memory.search("needle")
-    sql = _search.QUERIES["candidates"]
+    sql = search_index.QUERIES["candidates"]
     values = dict.fromkeys(re.findall(r":(\w+)", sql))
 
     plan = [

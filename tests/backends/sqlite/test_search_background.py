@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Store
-from holdfast._engine.search import index
 from holdfast.backends import Layer
 from holdfast.errors import Closed, HoldfastError
 from holdfast.testing._search import places, user
+from inner.engine import index
 from support.stores import backend_of
 
 COUNT = 8

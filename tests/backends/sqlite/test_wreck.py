@@ -10,8 +10,8 @@ import pytest
 
 import holdfast
 from holdfast import FormatMismatch, NotFound
-from holdfast.backends.sqlite._damaged_file import Column, Table
 from holdfast.testing import raises
+from inner.sqlite import Column, Table
 
 PAGES = "a value too long for one page " * 2000
 

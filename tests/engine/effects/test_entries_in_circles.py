@@ -9,9 +9,8 @@ import pytest
 
 import holdfast
 from holdfast import Retention
-from holdfast._port import Write, run
-from holdfast._values import codec
-from holdfast._values.records import UNSET, Entry
+from holdfast.backends import UNSET, Entry, Write, run
+from holdfast.operations.values import codec
 from support.payments import World, asking_to_pay, pay
 
 LONG = 1_200

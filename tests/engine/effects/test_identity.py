@@ -8,8 +8,8 @@ import pytest
 
 import holdfast
 from holdfast import Unstorable
-from holdfast.effects import UNDECLARED, declaration_of
 from holdfast.testing import raises
+from inner.messages import UNDECLARED, declaration_of
 
 
 def identity(value, name="to"):

@@ -9,12 +9,11 @@ import pytest
 
 import holdfast
 from holdfast import Conflict, Corrupt, Unstorable
-from holdfast._engine.effects.settle import CallEnd, settle
-from holdfast._engine.threads.journal import JournalPlace, record
-from holdfast._engine.threads.journal_keys import RESERVED
-from holdfast._port import NEW_THREAD
+from holdfast.backends import NEW_THREAD
+from holdfast.operations.threads import journal
 from holdfast.testing import raises
-from holdfast.views.journal import journal_of
+from inner.engine import RESERVED, CallEnd, settle
+from inner.views import journal_of
 from support.payments import World, asking_to_pay, make, pay
 
 
@@ -55,9 +54,9 @@ def test_no_door_records_or_forgets_under_the_keys_of_the_ledger(store):
 
 def recorded_earlier(store, thread, values):
     """Record under any key, as callers of earlier versions could."""
-    where = JournalPlace(thread, NEW_THREAD, None, replace=True)
+    where = journal.JournalPlace(thread, NEW_THREAD, None, replace=True)
     entries = where.own_entries(store.runner.context, values)
-    store.runner.run(record, where, entries)
+    store.runner.run(journal.record, where, entries)
 
 
 PLACE = {"thread": "t", "key": "k", "attempt": "first"}

@@ -3,8 +3,8 @@
 import pytest
 
 from holdfast import Conflict, NotFound
-from holdfast._engine.effects.settle import CallEnd, settle
 from holdfast.testing import raises
+from inner.engine import CallEnd, settle
 from support.payments import World, asking_to_pay
 
 

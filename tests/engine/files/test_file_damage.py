@@ -5,11 +5,10 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast._values.file_listing import MAGIC
-from holdfast._values.files import Omitted
-from holdfast._values.records import checksum
-from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
+from holdfast.workspace import Omitted
+from inner.sqlite import page_checksums
+from inner.values import MAGIC, checksum
 from support.snapshots import MemorySnapshot
 
 FILES = {

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast import Retention
-from holdfast._port.removal import merged
-from holdfast._values.runs import count_segments
+from inner.port import merged
+from inner.values import count_segments
 from support.snapshots import MemorySnapshot
 
 NAMES = st.sampled_from(["a", "b/c", "b/d", "e", "\udcff"])

@@ -1,9 +1,9 @@
 """Up to which change the index is complete: what a search has to look at again."""
 
 import holdfast
-from holdfast._engine.search import index
 from holdfast.testing import raises
 from holdfast.testing._search import places, user
+from inner.engine import index
 
 
 class Killed(BaseException):

@@ -4,11 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast import HoldfastError, Store
-from holdfast._engine.packing.layer import Packing
-from holdfast._port import Candidates, Outdated, Scattered
-from holdfast.backends import Layer
+from holdfast.backends import Candidates, Layer, Outdated, Scattered
 from holdfast.testing import raises
 from holdfast.testing._search import places, user
+from inner.engine import Packing
 from support.samples import LONG
 from support.stores import backend_of
 

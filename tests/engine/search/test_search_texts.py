@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 import holdfast
-from holdfast._engine.search.text import snippet
 from holdfast.testing._search import places, user
+from inner.engine import snippet
 from support.effort import seed_of
 
 # Letters whose cases differ in length or number, scripts without cases, marks, what

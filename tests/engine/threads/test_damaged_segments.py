@@ -7,9 +7,9 @@ import pytest
 
 import holdfast
 from holdfast import Corrupt
-from holdfast._values.records import checksum
-from holdfast.backends.sqlite._connection import page_checksums
 from holdfast.testing import raises
+from inner.sqlite import page_checksums
+from inner.values import checksum
 from support.samples import LONG
 
 # Two segments of a text.

@@ -7,6 +7,8 @@ import apsw
 import pytest
 
 from holdfast import Unstorable
+from holdfast.operations.threads import journal, save
+from inner.engine import drafts
 from support.stores import backend_of
 
 ROOM = 5000
@@ -14,12 +16,9 @@ ROOM = 5000
 
 @pytest.fixture
 def small(monkeypatch):
-    for place in (
-        "save.LARGEST_STATE",
-        "drafts.LARGEST_ELEMENT",
-        "journal.LARGEST_JOURNAL_VALUE",
-    ):
-        monkeypatch.setattr(f"holdfast._engine.threads.{place}", ROOM)
+    monkeypatch.setattr(save, "LARGEST_STATE", ROOM)
+    monkeypatch.setattr(drafts, "LARGEST_ELEMENT", ROOM)
+    monkeypatch.setattr(journal, "LARGEST_JOURNAL_VALUE", ROOM)
 
 
 def test_an_element_of_a_list_has_a_limit_and_other_values_are_cut(memory, small):

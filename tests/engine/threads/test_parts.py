@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from holdfast import Store
-from holdfast._engine.cache import Cache
 from holdfast.backends import Layer
+from inner.engine import Cache
 from support.samples import LONG
 from support.stores import backend_of
 

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Agent, Message, Retention, Store
-from holdfast._engine.upkeep import copy as copy_store
-from holdfast._engine.upkeep import family_records
 from holdfast.backends import Layer
 from holdfast.testing import raises
+from inner.engine import copy_store, family_records
 from support.samples import LONG
 from support.stores import backend_of
 

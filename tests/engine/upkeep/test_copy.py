@@ -11,9 +11,9 @@ import pytest
 
 import holdfast
 from holdfast import Agent, Message
-from holdfast._engine.upkeep.copy import LATEST
-from holdfast._port import Prune, run
+from holdfast.backends import Prune, run
 from holdfast.testing import blocking, raises
+from inner.engine import LATEST
 from support import databases, servers
 from support.folders import PROGRAMS
 from support.payments import World, pay

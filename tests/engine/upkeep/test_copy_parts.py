@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Retention, Store
-from holdfast._engine.upkeep import copy, copy_family
 from holdfast.backends import Layer
-from holdfast.backends.sqlite import _inspection
+from inner.engine import copy_family, copy_store
+from inner.sqlite import inspection
 from support.samples import LONG
 from support.stores import backend_of
 
@@ -35,9 +35,9 @@ class Dying(Layer):
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    monkeypatch.setattr(copy, "CHECKPOINTS", 3)
+    monkeypatch.setattr(copy_store, "CHECKPOINTS", 3)
     monkeypatch.setattr(copy_family, "CHUNK", 4)
-    monkeypatch.setattr(_inspection, "CHUNK", 4)
+    monkeypatch.setattr(inspection, "CHUNK", 4)
 
 
 def _used(chat, n):
@@ -140,7 +140,7 @@ def _salvage(store, path):
 
 @pytest.mark.parametrize("work", [_copy, _salvage])
 def test_memory_does_not_grow_with_the_checkpoints(work, tmp_path, monkeypatch):
-    monkeypatch.setattr(_inspection, "CHUNK", 20)
+    monkeypatch.setattr(inspection, "CHUNK", 20)
     monkeypatch.setattr(copy_family, "CHUNK", 20)
     peaks = []
     for times in (100, 600):

@@ -8,12 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 import holdfast
-from holdfast._engine.upkeep.erase import erase
-from holdfast._engine.upkeep.erasure import ErasureRequest
-from holdfast._port import run
-from holdfast._port.layer import Layer
-from holdfast.backends.sqlite import snapshot
+from holdfast.backends import Layer, run
 from holdfast.testing import raises
+from inner.engine import ErasureRequest, erase
+from inner.sqlite import snapshot
 from support.canaries import AGENT, CANARY, KEPT, OWNER, SUBJECTS, fill
 from support.stores import backend_of
 

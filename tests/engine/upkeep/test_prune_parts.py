@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast import Retention, Store, Thin
-from holdfast._engine.upkeep import family_source, prune_plans
 from holdfast.backends import Layer
+from inner.engine import family_source, prune_plans
 from support.samples import LONG
 from support.stores import backend_of
 

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import holdfast
+from holdfast import Message
 from holdfast.agents import Agent
 from holdfast.cli import main
-from holdfast.conversations import Message
 
 KEY = bytes(range(32))
 LOST = b"a text that will be damaged"

@@ -17,7 +17,7 @@ from holdfast.effects import Effect
 async def left_behind_by(
     context: Context, record: ThreadRecord, target: Checkpoint | None
 ) -> list[Effect]:
-    """What is in force on a thread's line, and not on that of a target, oldest first.
+    """The effects in force on a thread's line that a target's lacks, oldest first.
 
     Without a target the thread is removed: what it shares with others stays theirs.
     """
@@ -33,7 +33,7 @@ async def left_behind_by(
 
 
 async def entries_of(context: Context, thread: str) -> list[Entry]:
-    """What the journal of a thread has of its calls, and after its last checkpoint."""
+    """The journal entries of a thread's calls, and those after its last checkpoint."""
     found: list[Entry] = []
     for prefix in (CALL, UNDO, EFFECT, ANCHOR, PENDING):
         query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix)

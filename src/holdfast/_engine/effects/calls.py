@@ -30,7 +30,7 @@ LONGEST_ERROR: Final = 2_000
 
 
 class CallStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What the journal has about a call on a line: its last attempt there.
+    """The last attempt of a call on a line, by the journal.
 
     ``begun`` is the entry made before the call and ``ended`` the one made after it,
     ``None`` where there is none. ``last`` is the last attempt on any line.
@@ -43,17 +43,17 @@ class CallStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether it began and its end was never recorded."""
+        """True if it began and its end was never recorded."""
         return self.begun is not None and self.ended is None
 
     @property
     def is_completed(self) -> bool:
-        """Whether there is a result."""
+        """True if there is a result."""
         return self.ended is not None and self.ended["status"] == ledger.COMPLETED
 
     @property
     def result(self) -> Any:
-        """What it returned, if it was completed."""
+        """The result, if it was completed."""
         return self.ended.get("result") if self.ended else None
 
 
@@ -117,10 +117,10 @@ async def find_status(
 async def is_interrupted_elsewhere(
     context: Context, record: ThreadRecord, key: str, line: Line
 ) -> bool:
-    """Whether another thread of the family began a call of the line and did not end it.
+    """True if another thread of the family began the call and did not end it.
 
-    Such as the thread that a fork was made of. A fork that may run what its origin ran
-    makes the call all the same.
+    Such a thread is the one that a fork was made of. A fork that may run what its
+    origin ran makes the call all the same.
     """
     if record.effects == "run":
         return False
@@ -143,7 +143,7 @@ async def _entry(context: Context, thread: str, key: str) -> dict[str, Any] | No
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """That a call may be made as an attempt, or the result it has already.
+    """The attempt that may be made, or the stored result of the call.
 
     ``settles`` is an effect that the caller decided about by making the call.
     """
@@ -162,7 +162,7 @@ async def permit(
     *,
     again: bool = False,
 ) -> Permission:
-    """Whether a call may be made, must not be made again, or is refused.
+    """The permission for a call; raises if the call is refused.
 
     ``again`` makes a call whose outcome is unknown once more, knowingly.
     """

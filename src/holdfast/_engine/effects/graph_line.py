@@ -60,13 +60,13 @@ class GraphLine(Line):
         return found is None or await _has_results(context, head, found)
 
     async def follows(self, context: Context, anchor: str) -> bool:
-        # As a plain line has it: what stands for a removed checkpoint has its effects,
-        # also if the line left that without the results of its tasks.
+        # As on a plain line: a successor of a removed checkpoint has its effects, also
+        # if the graph went on without the results of its tasks.
         return await self._plain.follows(context, anchor)
 
 
 async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) -> bool:
-    """Whether the line went on from a checkpoint with the results of its tasks."""
+    """True if the line went on from the checkpoint with the results of its tasks."""
     for step in range(start.step + 1, head.step + 1):
         query = Ancestors(start=head, from_step=step, down_to_step=step)
         for following in await context.backend.scan(query):
@@ -77,7 +77,7 @@ async def _has_results(context: Context, head: Checkpoint, start: Checkpoint) ->
 
 
 async def begins_after(context: Context, head: Checkpoint, before: str) -> bool:
-    """Whether a graph got a new input after a checkpoint, and so began again."""
+    """True if the graph got a new input after the checkpoint, and so began again."""
     [found] = await context.backend.read([CheckpointKey(head.family, before)])
     if found is None:
         return False

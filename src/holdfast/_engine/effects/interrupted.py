@@ -17,7 +17,7 @@ from holdfast.effects import Effect
 async def interrupted(
     context: Context, thread: str, line: Line, *, family: int | None = None
 ) -> list[Effect]:
-    """Those of a thread that are on a line, oldest first, each call once.
+    """The interrupted calls of a thread on a line, oldest first, each call once.
 
     With a ``family`` also those that other threads of it began, such as the origin of
     a fork. A call that has been made again, and has ended, is not among them.

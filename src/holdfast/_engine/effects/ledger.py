@@ -222,14 +222,14 @@ async def effects(
 async def on_line(
     context: Context, effects: Iterable[Effect], line: Line
 ) -> list[Effect]:
-    """Those of some effects that a line has."""
+    """The given effects that the line has."""
     return [e for e in effects if await line.has(context, e)]
 
 
 async def off_line(
     context: Context, effects: Iterable[Effect], line: Line
 ) -> list[Effect]:
-    """Those of some effects that a line does not have."""
+    """The given effects that the line does not have."""
     return [e for e in effects if not await line.has(context, e)]
 
 
@@ -242,7 +242,7 @@ async def in_force_behind(context: Context, family: int, line: Line) -> list[Eff
 
 
 def is_in_force(effect: Effect, among: Iterable[Effect]) -> bool:
-    """Whether a call has, or may have, changed something that is still so."""
+    """True if the call has, or may have, changed something that is still so."""
     if effect.undone or effect.status == FAILED:
         return False
     if effect.status != "unknown":
@@ -262,12 +262,12 @@ async def held_by(
 
 
 async def is_undone(context: Context, place: Place) -> bool:
-    """Whether the effect at a place was undone."""
+    """True if the effect at the place was undone."""
     return _value(await _undo_entry(context, place, "end")).get("status") == COMPLETED
 
 
 async def is_being_undone(context: Context, place: Place) -> bool:
-    """Whether it was begun to undo the effect at a place, with or without an end."""
+    """True if undoing the effect at the place has begun, with or without an end."""
     return await _undo_entry(context, place, "begin") is not None
 
 
@@ -277,7 +277,7 @@ async def _undo_entry(context: Context, place: Place, when: str) -> Entry | None
 
 
 def shown_time(effect: Effect) -> str:
-    """When an effect happened."""
+    """The time of an effect, as text."""
     return f"{EPOCH + timedelta(microseconds=effect.at):%Y-%m-%dT%H:%M:%SZ}"
 
 
@@ -292,7 +292,7 @@ class Earlier(msgspec.Struct, frozen=True):
 
     @property
     def status(self) -> Status:
-        """Whether it is known how the call ended."""
+        """The status of its effect."""
         return self.effect.status
 
 
@@ -318,9 +318,9 @@ async def find_earlier(
 ) -> Earlier | None:
     """The first effect that a call may take over.
 
-    That is one left behind with the same identity, which the line has not taken over
-    yet; among several first the one with equal arguments. Or it is the very call, made
-    in the thread that this one was forked from.
+    It was left behind, has the same identity, and was not taken over by the line yet;
+    of several the one with equal arguments comes first. Or it is the same call, made in
+    the thread that this one was forked from.
     """
     rows = await _rows_with(context, made, line)
     if not rows:

@@ -36,8 +36,7 @@ class PlacedCall(Protocol):
 class Line:
     """The line that ends at a checkpoint, and the id that is saved next on it.
 
-    What it finds out about an anchor stays true while the line only grows, so it is
-    remembered.
+    Its answers about an anchor stay true while the line only grows, so they are kept.
     """
 
     def __init__(
@@ -54,14 +53,14 @@ class Line:
         self._merged: list[Checkpoint] | None = None
 
     async def has(self, context: Context, call: PlacedCall) -> bool:
-        """Whether a call is on the line.
+        """True if the call is on the line.
 
         Some lines can lose a call without leaving its checkpoint.
         """
         return await self.holds(context, call.checkpoint)
 
     async def holds(self, context: Context, anchor: str | None) -> bool:
-        """Whether an anchor is on the line; calls of older versions have none."""
+        """True if the anchor is on the line; calls of older versions have none."""
         if anchor is None or anchor == self.next_id:
             return True
         if anchor not in self._known:
@@ -70,7 +69,7 @@ class Line:
         return self._known[anchor]
 
     async def is_ahead(self, context: Context, anchor: str) -> bool:
-        """Whether the calls of an anchor are in what is saved next."""
+        """True if the next save will have the calls of the anchor."""
         if self.next_id is None or self.family is None:
             return False
         if anchor == self.next_id:
@@ -78,7 +77,7 @@ class Line:
         return self.next_id in await successors(context, self.family, anchor)
 
     async def follows(self, context: Context, anchor: str) -> bool:
-        """Whether the line has a checkpoint that has the calls of another one."""
+        """True if the line has a checkpoint that has the calls of the other one."""
         if self.family is None:
             return False
         later = await successors(context, self.family, anchor)
@@ -91,14 +90,14 @@ class Line:
         return False
 
     async def _has_saved(self, context: Context, id_: str) -> bool:
-        """Whether a checkpoint is on the line, or on one that was merged into it."""
+        """True if the checkpoint is on the line, or on one that was merged into it."""
         head = self.head
         if head is not None and await self._find(context, head, id_):
             return True
         return await self._has_merged(context, id_)
 
     async def _has_merged(self, context: Context, anchor: str) -> bool:
-        """Whether an anchor is on a line that was merged into this one."""
+        """True if the anchor is on a line that was merged into this one."""
         if self.head is None:
             return False
         if self._merged is None:

@@ -1,4 +1,4 @@
-"""Which line a thread has: how its calls can be left behind decides.
+"""The kind of line that a thread has; it decides how calls are left behind.
 
 A call is left behind with its checkpoint. Graphs and sessions can also lose a call
 whose checkpoint stays an ancestor; what they have stored tells.

@@ -16,13 +16,13 @@ from holdfast.errors import Conflict, NotFound
 
 
 class CallEnd(msgspec.Struct, frozen=True):
-    """How a call ended: with a result, or with an error."""
+    """The end of a call: a result, or an error."""
 
     result: object = None
     error: str | None = None
 
     def entry(self) -> dict[str, Any]:
-        """As the journal has it."""
+        """The value of its journal entry."""
         if self.error is not None:
             return {"status": ledger.FAILED, "error": self.error[:LONGEST_ERROR]}
         return {"status": ledger.COMPLETED, "result": self.result}

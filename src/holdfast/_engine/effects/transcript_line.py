@@ -43,7 +43,7 @@ class TranscriptLine(Line):
         self._by_items, self._calls = by_items, calls
 
     async def has(self, context: Context, call: PlacedCall) -> bool:
-        """Whether a call is on the line, and was not taken back."""
+        """True if the call is on the line, and was not taken back."""
         key, anchor = call.key, call.checkpoint
         if anchor is None or anchor == self.next_id:
             return True
@@ -60,7 +60,7 @@ class TranscriptLine(Line):
     async def _is_open(
         self, context: Context, now: ItemCalls, key: str, anchor: str
     ) -> bool:
-        """Whether a call without a result here had none in its checkpoint either."""
+        """True if a call without a result here had none in its checkpoint either."""
         assert self.head is not None
         [found] = await context.backend.read([CheckpointKey(self.head.family, anchor)])
         if found is None:

@@ -39,9 +39,9 @@ async def to_undo(context: Context, thread: str, *own: Line) -> list[Effect]:
 
 
 async def to_undo_beside(context: Context, thread: str, line: Line) -> list[Effect]:
-    """As `to_undo`, for a line in memory, which other workers may have gone on from.
+    """Like `to_undo`, for a line in memory, which other workers may have gone on from.
 
-    What the stored line of the thread has by now is in force as well.
+    Effects on the stored line of the thread are in force as well.
     """
     record = await context.get_thread(thread)
     stored = await line_of(context, record, record.head)

@@ -77,7 +77,7 @@ class PlannedFiles(msgspec.Struct, frozen=True):
 
 
 class Contents(Protocol):
-    """Where the files to be saved come from."""
+    """The files to save, and their contents."""
 
     @property
     def tree(self) -> Tree:
@@ -154,7 +154,7 @@ class FilesDraft:
     async def plan(
         self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
     ) -> PlannedFiles:
-        """What has to be stored after a parent."""
+        """The levels and chunks to store after the parent."""
         for _ in range(ATTEMPTS):
             try:
                 return await _plan(self.contents, context, parent, blocks)
@@ -164,7 +164,7 @@ class FilesDraft:
         return await _plan(self.contents, context, parent, blocks)
 
     def matches(self, tree: Tree) -> bool:
-        """Whether a tree has the same files."""
+        """True if the tree has the same files."""
         return not compare(tree, self.contents.tree)
 
 
@@ -185,7 +185,7 @@ async def _plan(
 
 
 def _is_wasteful(planned: PlannedFiles) -> bool:
-    """Whether it is better to store all files again."""
+    """True if it is better to store all files again."""
     if planned.log.size > MOST_NEW:
         return False
     held = count_segments(planned.log.runs)
@@ -220,7 +220,7 @@ class _Store:
         is_same = not new and not gone and About.of(tree) == self.old.about
         if is_same and self.log and self.log.runs:
             return PlannedFiles(self.log, self._unchanged(tree))
-        # From here on it is known of each list what it uses.
+        # From here on each list knows the segments that it uses.
         self.old = structs.replace(self.old, use=self.old.known_use)
         changes: dict[bytes, StoredFile | None] = dict.fromkeys(gone)
         changes.update(await self._files(new))
@@ -304,7 +304,7 @@ def _check(tree: Tree, new: Sequence[FileEntry]) -> None:
 
 
 def _has(stored: StoredFile | None, entry: FileEntry) -> bool:
-    """Whether a file is stored as it is in a tree."""
+    """True if the file is stored as it is in the tree."""
     # Field by field: to make an entry of each file takes twice as long.
     return (
         stored is not None

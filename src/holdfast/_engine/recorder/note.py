@@ -1,4 +1,4 @@
-"""What the model is told when a conversation goes on from an earlier point."""
+"""A note to the model when a conversation goes on from an earlier point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recorder holds in memory: the transcript, the run, and what of it is saved.
+"""A recorder's memory: the transcript, the run, and how much of it is saved.
 
 It decides and never waits; the sync and the async recorder work on it.
 """
@@ -125,7 +125,7 @@ class Recording:
         self.next_id = self.new_id()
         # The id of a recorder whose messages this one has and did not claim yet.
         self.unclaimed = parts[-1].next_id if parts else None
-        # The id to which calls belong that were recorded by others, and their ids.
+        # Calls that other recorders made, and the id of the checkpoint they belong to.
         self.claimed_id = self.unclaimed
         self.claimed_calls = {
             c.id for p in parts for m in p.messages for c in calls_of(m)
@@ -266,7 +266,7 @@ class Recording:
     def _is_answered_with(
         self, call: TranscriptCall, content: object, *, is_error: bool
     ) -> bool:
-        """Whether a call has this result, also by replacing a placeholder now."""
+        """True if the call has this result, also by replacing a placeholder now."""
         fields = self.messages[call.position]
         result = stored_form(result_of(fields, call, content, is_error=is_error))
         for position in range(call.position + 1, len(self.messages)):
@@ -296,7 +296,7 @@ class Recording:
             self._join_last()
 
     def has_placeholder(self, call: TranscriptCall) -> bool:
-        """Whether a call is answered only by a text that says its result is unknown."""
+        """True if the only answer of the call says that its result is unknown."""
         if call.id in self.tally.open or not self._answers[call.id]:
             return False
         made = position_of(self.messages, call.id) or 0
@@ -322,7 +322,7 @@ class Recording:
         return total
 
     def wish(self, kind: Happening, tool: str | None = None) -> Wish | None:
-        """What the strategy wants when something happens."""
+        """The kind of checkpoint to save after an event, ``None`` for none."""
         event = Event(
             kind=kind,
             at=self.clock(),
@@ -357,7 +357,7 @@ class Recording:
         return found
 
     def is_called(self, id_: str) -> bool:
-        """Whether a message of the transcript makes a call with an id."""
+        """True if a message of the transcript makes a call with this id."""
         return position_of(self.messages, id_) is not None
 
     def _called(self, id_: str) -> TranscriptCall:
@@ -374,7 +374,8 @@ class Recording:
 
     def journaled(self, call: TranscriptCall, tool: Declaration) -> JournaledCall:
         """A call with its key in the journal, and the checkpoint it belongs to."""
-        # Asked for again after what could have changed it, and most often did not.
+        # Asked for again after every step that could change the answer: keep it while
+        # these stay.
         basis = (
             call, tool, len(self.messages), self.unkept, self.stored, self.rewrite,
             self.checkpoint, self.claimed_id, self.next_id,
@@ -423,7 +424,7 @@ class Recording:
         return Line(family, None, next_id, self.verdicts)
 
     def policy(self, tool: Declaration) -> Policy:
-        """What happens to a call that means an effect which was left behind."""
+        """The policy for a call that means an effect which was left behind."""
         ours = self.record.effects if self.record else None
         found = ours or self.setup.effects or tool.policy or "replay"
         return cast("Policy", found)
@@ -432,7 +433,7 @@ class Recording:
 
     @property
     def start(self) -> Start:
-        """How the conversation begins if it does not exist."""
+        """The properties of the conversation if it does not exist yet."""
         owner, agent = self.setup.owner, self.setup.agent
         return Start(
             kind=KIND,
@@ -442,27 +443,27 @@ class Recording:
 
     @property
     def pending(self) -> int:
-        """How many messages are not saved yet."""
+        """The number of messages that are not saved yet."""
         return max(0, len(self.messages) - self.stored)
 
     @property
     def is_retry(self) -> bool:
-        """Whether a save has failed, which may have come after its commit."""
+        """True if a save has failed; it may have failed after its commit."""
         return self.tried is not None
 
     @property
     def has_news(self) -> bool:
-        """Whether there are messages to save."""
+        """True if there are messages to save."""
         return self.pending > 0 or self.rewrite or self.checkpoint is None
 
     @property
     def is_saved(self) -> bool:
-        """Whether there is nothing to save."""
+        """True if there is nothing to save."""
         return not self.has_news and self._run_text() == self.saved_run
 
     @property
     def run(self) -> dict[str, Any]:
-        """What is saved beside the messages for resuming."""
+        """The values beside the messages that are saved for resuming."""
         known = {
             "iteration": self.iteration,
             "usage": self.usage,
@@ -481,7 +482,7 @@ class Recording:
         tags: Sequence[str] = (),
         metadata: Mapping[str, object] | None = None,
     ) -> Batch:
-        """What a save has to write now; it is counted as an attempt."""
+        """The batch for a save now; it is counted as an attempt."""
         how = save.options(
             label=label,
             tags=tags,
@@ -508,7 +509,7 @@ class Recording:
         return batch
 
     def part(self) -> NewPart:
-        """What is to be kept in the journal until the next save."""
+        """The part to keep in the journal until the next save."""
         first = min(self.unkept or 0, len(self.messages))
         run = cast("dict[str, Any]", codec.decode(self._run_text()))
         return NewPart(
@@ -528,7 +529,7 @@ class Recording:
         )
 
     def reserve(self, anchor: str | None) -> bool:
-        """Whether a part is needed so that the id of the next checkpoint stays."""
+        """True if a part is needed so that the id of the next checkpoint stays."""
         if self.unclaimed is not None:
             return True
         if anchor != self.next_id or self.kept_keys or self.unkept is not None:

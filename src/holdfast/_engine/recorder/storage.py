@@ -1,4 +1,4 @@
-"""What a recorder reads and writes: it loads a conversation and saves what is new."""
+"""Reads and writes of a recorder: loads a conversation and saves new messages."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ MOVED: Final = "transcript_moved"
 
 
 class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which conversation to load, and where to go on.
+    """The conversation to load, and the place to go on from.
 
-    With ``discard`` what no checkpoint has is forgotten. What the recorder knows of
-    that are the ``known_keys`` of its parts, the last of them by ``known_id``.
+    With ``discard`` the parts that no checkpoint has are forgotten if the recorder
+    knows
+    them: by ``known_keys``, the last of them by ``known_id``.
     """
 
     id: str
@@ -81,10 +82,9 @@ class LoadRequest(msgspec.Struct, frozen=True, kw_only=True):
         return thread_of(self.id)
 
     def forgets(self, found: Pending) -> bool:
-        """Whether to forget what no checkpoint has.
+        """True if the parts that no checkpoint has are to be forgotten.
 
-        What another recorder has added meanwhile is not for this one to discard, unless
-        it goes back.
+        Parts that another recorder has added meanwhile stay, unless this one goes back.
         """
         if self.at != HEAD:
             return True
@@ -215,7 +215,7 @@ async def _just_left_behind(
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """What one save writes: the messages after ``stored``, or with ``rewrite`` all.
+    """The messages of one save: those after ``stored``, or with ``rewrite`` all.
 
     ``before`` is the transcript that it must find, so that two recorders of one
     conversation do not mix their messages. ``is_retry`` says that an attempt to save

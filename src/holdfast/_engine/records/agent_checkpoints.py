@@ -58,7 +58,7 @@ Snapshot = Mapping[str, str]
 
 
 class CheckpointRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new checkpoint is called."""
+    """The name and description of a new checkpoint."""
 
     name: str | None = None
     kind: str = MANUAL
@@ -167,7 +167,7 @@ class AgentCheckpointWriter:
         self.thread = thread_of(threads.agent)
 
     async def is_saved(self) -> bool:
-        """Whether the newest checkpoint has the same pins."""
+        """True if the newest checkpoint has the same pins."""
         newest = await self.context.find_thread(self.thread)
         if newest is None or newest.head is None:
             return False
@@ -270,7 +270,7 @@ async def check(context: Context, checkpoint: Checkpoint, read: set[int]) -> Non
 
 
 def is_conversation(thread: str) -> bool:
-    """Whether a thread of an agent is a conversation."""
+    """True if the thread of an agent is a conversation."""
     return thread.startswith(conversations.PREFIX)
 
 

@@ -1,4 +1,4 @@
-"""What an agent's checkpoint holds, read without restoring it."""
+"""The content of an agent's checkpoint, read without restoring it."""
 
 from __future__ import annotations
 
@@ -189,6 +189,6 @@ async def without_erased(
 
 
 def _is_intact(pin: ThreadRecord) -> bool:
-    """Whether the head of a pin is still the checkpoint it was forked at."""
+    """True if the head of a pin is still the checkpoint it was forked at."""
     head, origin = pin.head, pin.forked_from
     return head is not None and origin is not None and origin.checkpoint == head.id

@@ -40,7 +40,7 @@ def merged_names(values: Mapping[str, object]) -> tuple[str, ...]:
 def applied(
     values: Mapping[str, object], before: Mapping[str, object]
 ) -> dict[str, object]:
-    """What values become on top of those before."""
+    """The given values on top of those before."""
     return {
         name: new.after(before.get(name)) if isinstance(new, Items) else new
         for name, new in values.items()

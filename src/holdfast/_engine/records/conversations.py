@@ -145,8 +145,9 @@ async def save(context: Context, conversation: Conversation) -> Conversation:
 def _refuse_foreign(conversation: Conversation, record: ThreadRecord | None) -> None:
     if record is None:
         return
-    # One that was loaded may be given to another agent, which moves the head: of two
-    # that give it away only one does. One made by hand takes nothing from others.
+    # A loaded conversation may be given to another agent; that moves the head, so only
+    # one of two programs succeeds. One that a program made itself takes nothing from
+    # others.
     is_mine = conversation.checkpoint is not None or record.agent == conversation.agent
     if record.owner != conversation.owner or not is_mine:
         raise Conflict(
@@ -165,7 +166,7 @@ async def _save(
     give: bool = False,
 ) -> Conversation:
     thread = thread_of(conversation.id)
-    # What was loaded may have any role.
+    # The messages of a loaded conversation may have any role.
     keep = kept if conversation.checkpoint else kept_new
     messages = keep(checked(Conversation, "messages", conversation.messages) or ())
     plain = to_state(conversation)
@@ -270,7 +271,8 @@ async def update(
     thread, draft = thread_of(id_), AmendDraft(merged_names(values), changed)
     if isinstance(agent, Unset) or (await _find(context, id_)).agent == agent:
         return await save_thread(context, thread, draft, Options(), if_changed=True)
-    # A checkpoint in any case, so that who has loaded it before does not take it back.
+    # Make a checkpoint in any case: a program that loaded the conversation before
+    # cannot take it back then.
     name = None if agent is None else checked_name(agent, "agent")
     how = Options(commit=_giving(context, name))
     return await save_thread(context, thread, draft, how)
@@ -288,7 +290,7 @@ async def auto_title(context: Context, id_: str) -> str | None:
 
 
 async def _titled(context: Context, record: ThreadRecord) -> tuple[bool, str | None]:
-    """Whether a conversation has a title, and the title or a proposal for one."""
+    """True and the title of a conversation; false and a proposal if it has none."""
     assert record.head is not None
     known = OpenedCheckpoint.of(record.head)
     found = await read_values(context, known, ("title",))
@@ -382,7 +384,7 @@ async def _find(context: Context, id_: str, owner: str | None = None) -> ThreadR
 
 
 class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which conversations to list.
+    """A page of conversations.
 
     ``context`` and ``metadata`` are items that a conversation must have there.
     """
@@ -397,7 +399,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
     after: int | None = None
 
     def matches(self, summary: Summary, metadata: Mapping[str, object]) -> bool:
-        """Whether a conversation belongs into the listing."""
+        """True if the conversation belongs into the listing."""
         if self.archived is not None and summary.archived != self.archived:
             return False
         if self.tag is not None and self.tag not in summary.tags:
@@ -406,7 +408,7 @@ class ListQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _has(found: Mapping[str, object], wanted: Mapping[str, object] | None) -> bool:
-    """Whether a mapping has items; a list also has each of its elements."""
+    """True if the mapping has the items; a list also has each of its elements."""
     for name, value in (wanted or {}).items():
         there = found.get(name, UNSET)
         elements = cast("list[object]", there) if isinstance(there, list) else []

@@ -53,7 +53,7 @@ async def _of_those_left(
 async def _of_family(
     context: Context, family: int, checkpoints: Sequence[Checkpoint]
 ) -> dict[int, object]:
-    """By sequence number; segments that several checkpoints share are read once."""
+    """The last messages by sequence number; shared segments are read once."""
     manifests = [decode_manifest(checkpoint) for checkpoint in checkpoints]
     values = [manifest.values.get("messages", b"null") for manifest in manifests]
     parts = await _last_parts(context, family, values)

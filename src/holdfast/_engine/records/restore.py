@@ -69,7 +69,7 @@ async def restore(
 async def preview(
     context: Context, agent: str, wanted: AgentCheckpoint | str
 ) -> RestorePreview:
-    """What `restore` would do, from the same plan; nothing is written."""
+    """The preview of `restore`, from the same plan; nothing is written."""
     read: set[int] = set()
 
     async def attempt() -> RestorePreview:
@@ -124,7 +124,7 @@ class _Restore:
         self.dropped = [*self.removed]
         self.rewound: list[str] = []
         self.revived: list[str] = []
-        # The threads whose heads move, and where to.
+        # The threads whose heads move, with their targets.
         self.moved: list[tuple[ThreadRecord, Checkpoint]] = []
         # The writes that bring threads back, and those that create them again.
         self.turns: list[Write] = []
@@ -156,7 +156,7 @@ class _Restore:
         return head_of(self._pinned(name))
 
     async def preview(self) -> RestorePreview:
-        """What the restore does."""
+        """The changes that the restore makes."""
         effects = await self._left_behind()
         unsaved = await self._unsaved()
         own = agents.thread_of(self.threads.agent)
@@ -203,7 +203,7 @@ class _Restore:
         return tuple(sorted(found.values(), key=lambda effect: effect.seq))
 
     async def _unsaved(self) -> int:
-        """How many messages after the heads of these threads no checkpoint has yet."""
+        """The number of messages after these heads that no checkpoint has yet."""
         threads = [*(record for record, _ in self.moved), *self.dropped]
         pending = [await find_pending(self.context, record) for record in threads]
         return sum(len(unsaved_messages(found)[1]) for found in pending)

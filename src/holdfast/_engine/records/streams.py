@@ -3,7 +3,7 @@
 The events of a stream are the list ``events`` of its thread. They are numbered without
 a gap; ``first`` and ``last`` are the numbers of the first that is left and of the last
 that was appended. The first number of all is the time at which the stream began, so
-that a stream which is begun anew after it was deleted has other numbers.
+that a stream which begins again after it was deleted has other numbers.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ async def newest(context: Context, thread: str, count: int) -> Newest:
 
 
 async def newest_messages(context: Context, thread: str, count: int) -> list[object]:
-    """As `newest`, without how many there are."""
+    """Like `newest`, without how many there are."""
 
     def read(known: OpenedCheckpoint) -> Awaitable[list[object]]:
         return parts.newest_of(context, known, MESSAGES, count)

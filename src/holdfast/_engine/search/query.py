@@ -77,7 +77,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class SearchOptions(TypedDict, total=False):
-    """Where to search, and which page of the matches to return."""
+    """The place to search, and the page of the matches to return."""
 
     agent: str | None
     owner: str | None
@@ -89,7 +89,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """What to look for, and in which threads."""
+    """The text to look for, and the threads to look in."""
 
     text: str
     # Without a kind: all threads but the pins of agents' checkpoints.
@@ -266,7 +266,7 @@ class _Search:
         return await self.context.backend.scan(query)
 
     def _is_promising(self) -> bool:
-        """Whether the texts may be frequent where the query looks, as elsewhere."""
+        """True if the texts may be as frequent here as they are elsewhere."""
         is_first = self.chunk == CHUNK
         is_seldom = self.looked > SELDOM * (len(self.found) + 1)
         return is_first or (bool(self.found) and not is_seldom)

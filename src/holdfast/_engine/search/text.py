@@ -48,7 +48,7 @@ def folded(text: str) -> str:
 
 
 def words_of(query: str) -> tuple[str, ...]:
-    """What a message must contain: the words and quoted phrases of a query, each once.
+    """The words and quoted phrases of a query, each once; a message must have all.
 
     A query of spaces only stands for itself.
     """
@@ -92,7 +92,7 @@ def _hash(text: str) -> int:
 
 
 def count_unchanged(known: Indexed, texts: Sequence[str]) -> int:
-    """How many of the first stretches are unchanged in the prepared texts."""
+    """The number of first stretches that are unchanged in the prepared texts."""
     if known.form != FORM:
         return 0
     following = 0
@@ -106,7 +106,7 @@ def count_unchanged(known: Indexed, texts: Sequence[str]) -> int:
 
 
 def count_filled(known: Indexed) -> int:
-    """How many of the first stretches are so long that joining them is no gain."""
+    """The number of first stretches so long that joining them is no gain."""
     sizes = [stretch.size for stretch in known.stretches]
     for count, size in enumerate(sizes[:-1]):
         if size + sizes[count + 1] < STRETCH:
@@ -118,7 +118,7 @@ def count_filled(known: Indexed) -> int:
 
 
 def shown_needle(text: str, query: str, needles: Sequence[str]) -> str:
-    """What to show of a folded text: the query as it is, or its longest needle."""
+    """The text to mark in a folded text: the query as it is, or its longest needle."""
     whole = folded(query)
     return whole if whole in text else max(needles, key=len)
 
@@ -141,7 +141,7 @@ def _narrow(text: str) -> str:
 
 
 def _place(text: str, needle: str) -> tuple[int, int]:
-    """Where the needle begins and ends; folding can make one character several."""
+    """The start and end of the needle; folding can make one character several."""
     whole = folded(text)
     at = whole.index(needle)
     end = at + len(needle)

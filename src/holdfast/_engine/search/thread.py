@@ -50,7 +50,7 @@ class SearchedThread:
 async def fetch_messages(context: Context, threads: Sequence[SearchedThread]) -> None:
     """Read the messages of several threads at once.
 
-    Those that cannot be read are left out: reading them by themselves raises why.
+    Threads that cannot be read are left out: reading one by itself raises the reason.
     """
     with suppress(Corrupt):
         await read_bodies(context, [one.known for one in threads], ("messages",))

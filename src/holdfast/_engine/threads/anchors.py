@@ -29,7 +29,7 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     entries = await context.backend.scan(query)
     if not any(anchor_of(entry.key) == anchor for entry in entries):
         return []
-    # One name leads to the next, as often as recorders took over from one another.
+    # Each anchor may name a next one: every recorder that took over added a link.
     everything = FamilyEntries(family=family, prefix=ANCHOR)
     later = successors_in(await context.backend.scan(everything))
     return reached(anchor, later)[1:]
@@ -59,7 +59,7 @@ async def name_successor(
 
 
 async def anchors_moved(context: Context, plan: FamilyPlan) -> list[Write]:
-    """What to record when a plan removes checkpoints that effects belong to."""
+    """The entries to record when a plan removes checkpoints that effects belong to."""
     anchors = await _anchors(context, plan.family)
     merges = await merges_in(context, plan.family)
     if not anchors and not merges:
@@ -134,7 +134,7 @@ def reached(anchor: str, later: Mapping[str, list[str]]) -> list[str]:
 class _Heirs:
     """For each checkpoint that a plan removes, its nearest descendants that stay.
 
-    What has merged a checkpoint descends from it as well.
+    A checkpoint that has merged another one descends from it as well.
     """
 
     def __init__(self, plan: FamilyPlan, merges: Iterable[MergeEntry]) -> None:

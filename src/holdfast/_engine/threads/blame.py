@@ -33,7 +33,7 @@ _NOTHING: Final = object()
 
 
 class Blame(msgspec.Struct, frozen=True):
-    """Which ``checkpoint`` set a value that all later ones have.
+    """The ``checkpoint`` that set a value that all later ones have.
 
     ``previous`` is the checkpoint before it, which has another value at the path;
     ``None`` if it has none.
@@ -78,7 +78,7 @@ async def _ancestors(context: Context, start: Checkpoint) -> AsyncIterator[Check
 
 
 class _Spot(NamedTuple):
-    """Where an element of a list is: its segment, and its index in that segment.
+    """The place of an element of a list: its segment, and its index in that segment.
 
     ``front`` are the runs up to that segment. A list that begins with the same runs
     has the same element at the same index.
@@ -90,7 +90,7 @@ class _Spot(NamedTuple):
 
 
 class _Location(NamedTuple):
-    """Where a checkpoint has the value; ``values`` are the named values around it."""
+    """The value in a checkpoint; ``values`` are the named values around it."""
 
     checkpoint: Checkpoint
     values: dict[str, Value]
@@ -121,7 +121,7 @@ class _Locations:
     async def find(
         self, checkpoint: Checkpoint, newer: _Location | None = None
     ) -> _Location:
-        """Where the value is in a checkpoint; there may be no value."""
+        """The place of the value in a checkpoint; there may be no value."""
         manifest = decode_manifest(checkpoint)
         values, inside = self._values(manifest)
         value = next(iter(values.values()), None)
@@ -166,7 +166,7 @@ class _Locations:
         return cast("list[object]", codec.decode(elements[0]))[spot.offset]
 
     async def _spot(self, family: int, rope: Rope, index: int) -> _Spot | None:
-        """Where an element is, ``None`` if the whole list has to be read."""
+        """The place of an element, ``None`` if the whole list has to be read."""
         passed = 0
         all_ = numbers(rope.runs)
         for position, number in enumerate(all_):

@@ -65,7 +65,7 @@ class StateTexts(msgspec.Struct, frozen=True):
 
 
 class Draft(Protocol):
-    """What can be saved as the next state after a parent."""
+    """A change that can be saved as the next state after a parent."""
 
     async def plan(
         self, context: Context, parent: OpenedCheckpoint | None, blocks: Blocks
@@ -74,10 +74,11 @@ class Draft(Protocol):
         ...
 
     def matches(self, stored: StateTexts, before: StateTexts | None) -> bool:
-        """Whether saving this draft after ``before`` gives the state ``stored``.
+        """True if saving this draft after ``before`` gives the state ``stored``.
 
-        Without ``before``, whether that is possible. It decides whether a save with
-        an id that is in use repeats the earlier save.
+        Without ``before``, true if that is possible. It decides whether a save with an
+        id
+        that is in use repeats the earlier save.
         """
         ...
 
@@ -251,7 +252,7 @@ class AmendDraft:
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """What a new value builds on, and where its new segments get their numbers."""
+    """The parent of a new value, and the ranges for the numbers of its segments."""
 
     context: Context
     parent: OpenedCheckpoint | None
@@ -306,7 +307,7 @@ async def read_bodies(
 async def read_values_of(
     context: Context, checkpoint: Checkpoint, *names: str
 ) -> dict[str, Any]:
-    """As `read_values`, of a checkpoint that is not in the cache."""
+    """Like `read_values`, of a checkpoint that is not in the cache."""
     return await read_values(context, OpenedCheckpoint.of(checkpoint), names)
 
 

@@ -1,7 +1,7 @@
 """Explorations: forks that try alternatives, recorded so that a new process goes on.
 
 The journal of the thread has the plan and at the end all results; the journal of each
-branch has its own. What runs the branches is not here.
+branch has its own. The branches are run by `_api.explore`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NOT_ADOPTED: Final = "not-adopted"
 
 
 class BranchResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a branch of an exploration ended, or how far it has come.
+    """The result of a branch of an exploration, so far or at its end.
 
     ``status`` is ``finished``, ``stopped`` (its budget was used up, or another branch
     stopped it), ``failed`` or still ``running``; ``error`` says why. ``steps`` are the
@@ -59,7 +59,7 @@ class BranchResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExplorationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What an exploration was begun with: the head of its thread, and the branches.
+    """The beginning of an exploration: the head of its thread, and the branches.
 
     ``at`` is the id of that head, and ``step`` its step.
     """
@@ -77,7 +77,7 @@ class ExplorationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchState(msgspec.Struct, frozen=True):
-    """Where a branch stands: its head, and what differs from where it began."""
+    """The head of a branch, and the values that differ from where it began."""
 
     head: str
     steps: int
@@ -181,13 +181,13 @@ async def results(context: Context, plan: ExplorationPlan) -> list[BranchResult]
 
 
 async def result_of(context: Context, thread: str) -> BranchResult | None:
-    """What a branch has recorded of itself, if the thread is one."""
+    """The result that a branch has recorded, ``None`` if the thread is no branch."""
     entry = await find_entry(context, thread, RESULT)
     return entry_as(entry, BranchResult) if entry else None
 
 
 async def progress(context: Context, plan: ExplorationPlan) -> list[BranchResult]:
-    """What each branch has recorded, in their order."""
+    """The recorded result of each branch, in their order."""
     return [
         await result_of(context, name) or BranchResult(thread=name, number=number)
         for number, name in enumerate(plan.branches, 1)
@@ -202,7 +202,7 @@ async def keep_result(context: Context, thread: str, result: BranchResult) -> No
 
 
 async def state_of_branch(context: Context, thread: str, at: str) -> BranchState:
-    """Where a branch stands, compared with the checkpoint it began at."""
+    """The state of a branch, compared with the checkpoint it began at."""
     head = await context.get_head(thread)
     base = await _checkpoint(context, head, at)
     states = [await load_any(context, one) for one in (base, head)]

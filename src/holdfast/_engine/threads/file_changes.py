@@ -1,4 +1,4 @@
-"""What changed in the files between checkpoints, and which checkpoint changed one."""
+"""Differences of the files of two checkpoints, and blame for one file."""
 
 from __future__ import annotations
 

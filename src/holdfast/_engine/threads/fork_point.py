@@ -1,4 +1,4 @@
-"""Where two lines parted: the newest checkpoint that both have, by descent or merge."""
+"""The newest checkpoint that two lines have in common, by descent or by merge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def common_ancestor(
         page = list(await context.backend.scan(line))
         if not page:
             return None
-        # As far as the line is above the other, nothing of it can be shared.
+        # Checkpoints with higher steps than the other head cannot be shared.
         below = [c for c in page if c.step <= other.step]
         one = below[0] if below else page[-1]
     return one
@@ -39,7 +39,7 @@ async def common_ancestor(
 async def merge_base(
     context: Context, ours: Checkpoint, theirs: Checkpoint
 ) -> Checkpoint | None:
-    """What a merge compares both sides with.
+    """The checkpoint that a merge compares both sides with.
 
     It is the newest checkpoint that both lines share, or that one of them has and the
     other has merged.
@@ -59,7 +59,7 @@ async def merge_base(
 async def _merged_since(
     context: Context, head: Checkpoint, shared: Checkpoint
 ) -> AsyncIterator[Checkpoint]:
-    """What a line has merged since it parted, newest first."""
+    """The checkpoints that a line has merged since the fork, newest first."""
     async for checkpoint in line_down_to(context, head, shared):
         if checkpoint.kind != MERGE:
             continue

@@ -48,7 +48,7 @@ async def handed_over(
     dropped: Iterable[ThreadRecord],
     begun: Iterable[Write] = (),
 ) -> list[Write]:
-    """What to record when threads of a family are dropped and others stay.
+    """The writes that keep grants when threads of a family are dropped.
 
     ``begun`` are writes of the same transaction that may begin a thread.
     """

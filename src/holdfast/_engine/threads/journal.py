@@ -31,7 +31,7 @@ OF_THREAD = ""
 
 
 class JournalPlace(msgspec.Struct, frozen=True):
-    """Where entries are recorded, and whether they replace earlier ones."""
+    """The thread or checkpoint of entries, and whether they replace earlier ones."""
 
     thread: str
     start: Start
@@ -52,7 +52,7 @@ class JournalPlace(msgspec.Struct, frozen=True):
     def own_entries(
         self, context: Context, values: Mapping[str, object]
     ) -> tuple[Entry, ...]:
-        """As `entries`, for what the engine records under its reserved keys."""
+        """Like `entries`, for what the engine records under its reserved keys."""
         named = [(checked_name(key, "journal key"), values[key]) for key in values]
         encoded = [(key, encoded_entry(value, key)) for key, value in named]
         return self._entries(context, encoded)
@@ -92,7 +92,7 @@ async def record(
 async def record_entries(
     context: Context, where: JournalPlace, entries: tuple[Entry, ...]
 ) -> Sequence[Entry]:
-    """As `record`; gives the entries in force."""
+    """Like `record`; gives the entries in force."""
     refuse_scoped(where.thread)
     if not entries:
         return ()

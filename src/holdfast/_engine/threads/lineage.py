@@ -47,7 +47,7 @@ CHUNK = 200
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which checkpoints of a thread to list."""
+    """The choice of checkpoints of a thread."""
 
     limit: int | None = 100
     before: Reference | int | None = None
@@ -71,7 +71,7 @@ async def resolve(context: Context, thread: str, reference: Reference) -> Checkp
 async def resolve_in(
     context: Context, record: ThreadRecord, reference: Reference
 ) -> Checkpoint:
-    """As `resolve`, in a thread whose record has been read already."""
+    """Like `resolve`, in a thread whose record has been read already."""
     if record.head is None:
         raise missing_thread(record.id)
     if isinstance(reference, Checkpoint):
@@ -207,7 +207,7 @@ def unknown(thread: str | None, reference: str) -> NotFound:
 async def is_visible(
     context: Context, record: ThreadRecord, checkpoint: Checkpoint
 ) -> bool:
-    """Whether a checkpoint was saved in a thread or inherited by forking."""
+    """True if the checkpoint was saved in the thread or inherited by forking."""
     if checkpoint.family != record.family:
         return False
     if checkpoint.thread_number == record.number:
@@ -224,7 +224,7 @@ async def is_visible(
 async def is_ancestor(
     context: Context, checkpoint: Checkpoint, *, of: Checkpoint
 ) -> bool:
-    """Whether a checkpoint is another one, or one of its ancestors."""
+    """True if the checkpoint is the other one, or one of its ancestors."""
     line = Ancestors(start=of, down_to_step=checkpoint.step, from_step=checkpoint.step)
     return checkpoint.seq in (c.seq for c in await context.backend.scan(line))
 
@@ -317,7 +317,7 @@ async def history(
 
 
 async def count(context: Context, thread: str) -> int:
-    """How many checkpoints the history of a thread has, 0 before its first save."""
+    """The number of checkpoints in a thread's history, 0 before its first save."""
     [found] = await context.backend.scan(LineLength(thread))
     return found
 

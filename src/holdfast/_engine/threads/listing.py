@@ -34,7 +34,7 @@ CHUNK, SMALLEST = 5000, 200
 
 
 class ThreadsQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which threads to list; ``metadata`` are items that a thread must have."""
+    """A page of threads; ``metadata`` are items that a thread must have."""
 
     kind: str | None = None
     owner: str | None = None
@@ -80,7 +80,7 @@ async def read_threads(
     read: Callable[[Context, ThreadRecord], Awaitable[T | None]],
     names: Sequence[str] | None = (),
 ) -> Page[T]:
-    """What ``read`` gives for the threads of a scan, ``None`` left out.
+    """The results of ``read`` for the threads of a scan, without ``None``.
 
     The limit of the scan is the size of its pages, and ``limit`` that of the result.
     ``names`` are the values of the states that are read, ``None`` for all.
@@ -153,7 +153,7 @@ def _texts_of(key: object, value: Any) -> tuple[bytes, ...]:
 
 
 def _beginnings(value: Any) -> tuple[bytes, ...]:
-    """What the texts of all values begin with that equal this one and have no tag."""
+    """The beginnings of the texts of all values that equal this one and have no tag."""
     if value is None or type(value) is str:
         return (codec.encode(value),)
     if type(value) not in (bool, int, float) or not abs(value) < _EXACT:

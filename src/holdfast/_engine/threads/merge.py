@@ -32,7 +32,7 @@ CONVERSATION = "conversation"
 
 
 class Merge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a merge has made, or would make, of two lines.
+    """A merge of two lines, made or previewed.
 
     ``state`` is the merged state, and ``changes`` what it changes for this thread;
     where a conflict stays it has ours. ``files`` are the merged files, ``None`` if the
@@ -54,7 +54,7 @@ class Merge(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_needed(self) -> bool:
-        """Whether the other line has anything that this thread has not merged yet."""
+        """True if the other line has anything that this thread has not merged yet."""
         return self.base.seq != self.theirs.seq
 
     def __str__(self) -> str:
@@ -73,7 +73,7 @@ def file_lines(changes: TreeChanges) -> list[str]:
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """How the caller decides conflicts: by path, one by one, and then by the side."""
+    """The caller's decision about conflicts: by path, one by one, then by the side."""
 
     values: Mapping[str, object]
     function: Callable[[MergeConflict], object] | None
@@ -98,7 +98,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def choice(resolve: Resolve | None, prefer: Side | None) -> Choice:
-    """How conflicts are decided, checked."""
+    """The checked decision about conflicts."""
     if prefer is not None and prefer not in get_args(Side):
         raise Unstorable("prefer", f"is 'ours' or 'theirs', not {prefer!r}")
     if resolve is None or callable(resolve):
@@ -112,7 +112,7 @@ def choice(resolve: Resolve | None, prefer: Side | None) -> Choice:
 async def preview(
     context: Context, thread: str, other: str | Checkpoint, decide: Choice
 ) -> Merge:
-    """What merging another thread, or a checkpoint of it, would make of this one."""
+    """The merge of another thread, or a checkpoint of it, into this one."""
     record = await context.get_thread(thread)
     ours = await context.get_head(thread)
     theirs = await _theirs(context, other)

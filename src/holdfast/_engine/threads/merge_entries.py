@@ -1,4 +1,4 @@
-"""Which merges a family has: an entry in the journal with each, found by its key.
+"""The merges of a family: an entry in the journal for each, found by its key.
 
 A checkpoint has one parent, so the line of a thread does not lead to what it merged.
 The entry of a merge names the checkpoint that was merged and the one that has it since.
@@ -91,7 +91,7 @@ async def merged_into(context: Context, head: Checkpoint) -> list[Checkpoint]:
 async def _on_line(
     context: Context, end: Checkpoint, places: Iterable[Checkpoint]
 ) -> list[Checkpoint]:
-    """Those of some checkpoints, given from the highest step down, that a line has."""
+    """The checkpoints on a line; they are given from the highest step down."""
     found: list[Checkpoint] = []
     for place in places:
         # Each is looked for from the last one found: together that is one walk.

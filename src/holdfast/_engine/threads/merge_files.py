@@ -31,7 +31,7 @@ async def merged_files(
 async def files_draft(
     context: Context, checkpoints: Sequence[Checkpoint], tree: Tree
 ) -> FilesDraft:
-    """What to save of merged files; contents are read only if the parent lacks them."""
+    """The draft of merged files; reads only contents that the parent lacks."""
     listings = [await _listing(context, one) for one in checkpoints]
     stored = {
         each.digest: each

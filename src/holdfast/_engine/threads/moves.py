@@ -54,7 +54,7 @@ async def fork_writes(
     new_thread: str,
     effects: str | None,
 ) -> list[Write]:
-    """What has to be written to start a thread at a checkpoint of another one."""
+    """The writes that start a thread at a checkpoint of another one."""
     refuse_scoped(new_thread)
     start = Start(
         kind=source.kind,

@@ -236,7 +236,7 @@ class _ForwardRead:
             size *= 4
 
     def _place_of(self, rope: Rope, number: int) -> int:
-        """How many segments of a list come before one."""
+        """The number of segments of a list before this one."""
         if not number:
             return 0
         before = 0

@@ -1,4 +1,4 @@
-"""What a recorder got after the last checkpoint, durable in the journal.
+"""Messages that a recorder got after the last checkpoint, durable in the journal.
 
 Each part has the id that the next checkpoint will get. Once a checkpoint with this id
 exists, the part is obsolete; the save that makes it removes the part as well.
@@ -57,7 +57,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """What was recorded after a head, and what another writer has passed over.
+    """The parts after a head, and the messages that another writer has passed over.
 
     ``keys`` are those of the parts, ``obsolete`` of others that the next write should
     remove. With ``is_moved`` the parts were recorded after an ancestor of the head that
@@ -77,7 +77,7 @@ def prefix_of(head: Checkpoint | None) -> str:
 
 
 async def find_pending(context: Context, record: ThreadRecord) -> Pending:
-    """What recorders of a thread got and no checkpoint has yet."""
+    """The messages that recorders of a thread got and no checkpoint has yet."""
     entries = await context.backend.scan(
         Entries(thread=record.id, checkpoint=OF_THREAD, prefix=PENDING)
     )
@@ -116,9 +116,10 @@ def _chains(found: dict[str, Part]) -> dict[str, tuple[str, ...]]:
 
 
 async def _moved(context: Context, record: ThreadRecord, chains: Iterable[str]) -> str:
-    """Where parts stand that the head leaves valid: it has the messages before them.
+    """The prefix of parts that are valid although the head moved.
 
-    Others may change what stands beside the messages, such as the title.
+    They are if the head has the messages before them: others may have changed what is
+    beside the messages, such as the title.
     """
     head = record.head
     for prefix in chains if head else ():
@@ -137,7 +138,7 @@ def transcript_of(checkpoint: Checkpoint) -> Value | None:
 
 
 def is_same(one: Value | None, other: Value | None) -> bool:
-    """Whether the bytes of two values are equal."""
+    """True if the bytes of two values are equal."""
     return _identity(one) == _identity(other)
 
 
@@ -245,7 +246,7 @@ def _entries(new: NewPart, now: int) -> tuple[Entry, ...]:
         "after": part.after,
     }
     data = codec.encode(value, "messages", LARGEST_ELEMENT)
-    # A message that no list could hold must not become a part of one.
+    # A message that is too large for a list must not become a part of one.
     values = {new.key: checked_size(data, "messages", LARGEST_ELEMENT)}
     if new.claims is not None:
         key = claim_key(new.claims, part.next_id)

@@ -117,7 +117,7 @@ def _keys(
 
 
 def _may_have_ropes(head: Checkpoint, names: Sequence[str] | None) -> bool:
-    """Whether it is worth decoding the manifest, which takes much longer than this."""
+    """True if decoding the manifest is worth it, which takes much longer than this."""
     if names is None:
         return bool(head.runs)
     return any(

@@ -32,7 +32,7 @@ async def at_step(
 async def before_moves(
     context: Context, thread: ThreadRecord, head: Checkpoint, count: int
 ) -> Checkpoint:
-    """Where the head was before its last ``count`` moves."""
+    """The head before its last ``count`` moves."""
     reference = f"@{{{count}}}"
     passed = 0
     async for move in head_moves(context, thread.id):

@@ -137,7 +137,7 @@ async def delete_matching(
 async def plans_without(
     context: Context, threads: Iterable[ThreadRecord]
 ) -> list[FamilyPlan]:
-    """What else must be removed when some threads are deleted."""
+    """The plans for the rest of each family when some threads are deleted."""
     return [
         plan
         for number, theirs in by_family(threads).items()
@@ -148,7 +148,7 @@ async def plans_without(
 async def _without(
     context: Context, family: int, threads: Sequence[ThreadRecord]
 ) -> FamilyPlan | None:
-    """What must be removed from a family when some of its threads are deleted.
+    """The removal from a family when some of its threads are deleted.
 
     ``None`` if no thread stays: then the backend drops the whole family.
     """
@@ -256,7 +256,8 @@ async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
     try:
         return (await carry_out(context, whole)).checkpoints
     except NotFound as missing:
-        # Where the head was to go was there when this was planned.
+        # The target existed when the plan was made, so another writer removed it:
+        # retry.
         raise Conflict(missing.message, code="plan_stale") from missing
 
 

@@ -40,7 +40,7 @@ from holdfast.errors import Conflict, Corrupt, Unstorable
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """What a save takes beside the state; all of it has been checked.
+    """The checked options of a save.
 
     ``once`` are entries of the thread's journal whose keys must be new, ``merged`` the
     entry of a merge, and ``forget`` keys to remove from it. ``commit`` commits the
@@ -143,7 +143,7 @@ async def save_as_stored(
     *,
     if_changed: bool = False,
 ) -> Checkpoint:
-    """As `save`, to a thread by its stored name, which may begin with a scope."""
+    """Like `save`, to a thread by its stored name, which may begin with a scope."""
     attempt = Attempt(context, thread, draft, how, certainly=if_changed)
     if attempt.parent is None:
         await attempt.find_parent()
@@ -194,8 +194,8 @@ async def seen(context: Context, thread: str, id_: str | None) -> Checkpoint | U
 class Attempt:
     """A save that is repeated until it is committed or refused.
 
-    What this store saved last is most likely still the head, and the commit checks it.
-    Only a save that may be skipped asks for the head ``certainly``.
+    The last checkpoint that this store saved is most likely still the head, and the
+    commit checks it. Only a save that may be skipped asks for the head ``certainly``.
     """
 
     __slots__ = ("context", "draft", "how", "id", "parent", "thread")
@@ -239,7 +239,7 @@ class Attempt:
         self.parent = self.context.known(self.thread, head) if head else None
 
     async def plan(self) -> tuple[NextState, Manifest]:
-        """What the draft makes of the parent."""
+        """The next state that the draft makes of the parent, and its manifest."""
         while True:
             blocks = Blocks(self.parent.manifest.next_block if self.parent else 0)
             try:
@@ -284,7 +284,7 @@ class Attempt:
             )
 
     def is_unchanged(self, manifest: Manifest) -> bool:
-        """Whether the parent has the same state."""
+        """True if the parent has the same state."""
         if self.parent is None:
             return False
         old = self.parent.manifest
@@ -323,7 +323,7 @@ class Attempt:
         return self.saved(write, receipt, plan, manifest)
 
     def write(self, plan: NextState, manifest: Manifest) -> Write:
-        """What has to be written to save a plan."""
+        """The write that saves a plan."""
         how, now = self.how, self.context.clock()
         draft = self._checkpoint(manifest, now)
         once = (*how.once, *plan.once)
@@ -412,7 +412,7 @@ class Attempt:
         return None
 
     def _may_go_on(self, conflict: Conflict) -> bool:
-        """Whether the save may build on the head that was found instead."""
+        """True if the save may build on the head that was found instead."""
         if conflict.code == "thread_deleted":
             return self.how.start.anew
         return conflict.code in {"head_moved", "thread_missing"}
@@ -452,7 +452,7 @@ class Attempt:
         return found
 
     async def _has_files(self, found: Checkpoint) -> bool:
-        """Whether a checkpoint has the files that are to be saved."""
+        """True if the checkpoint has the files that are to be saved."""
         listing = await find_listing(self.context, OpenedCheckpoint.of(found))
         draft = self.how.files
         return draft is not None and listing is not None and draft.matches(listing.tree)
@@ -473,7 +473,7 @@ class Attempt:
 
 
 def _is_meant(reference: Reference, head: Checkpoint) -> bool:
-    """Whether a reference means a head, without reading anything."""
+    """True if the reference means the head; reads nothing."""
     if isinstance(reference, Checkpoint):
         # An id can be used again after its thread was deleted, and a number after the
         # files of a folder were replaced.

@@ -52,7 +52,7 @@ async def forked(
 
 
 async def _is_last(context: Context, thread: ThreadRecord, head: Checkpoint) -> bool:
-    """Whether a thread has saved nothing after a checkpoint."""
+    """True if the thread has saved nothing after the checkpoint."""
     saves = Saves(family=thread.family, thread=thread.id, limit=1)
     return all(c.seq <= head.seq for c in await context.backend.scan(saves))
 
@@ -84,7 +84,7 @@ def _namespace(inner: ThreadRecord) -> str:
 async def _line(
     context: Context, inner: ThreadRecord, before: int
 ) -> AsyncIterator[Checkpoint]:
-    """What a subgraph has saved before a number, newest first, then what it inherited.
+    """The saves of a subgraph before a number, newest first, then the inherited ones.
 
     Not the line of its head: the outermost graph may have been taken back since.
     """
@@ -105,9 +105,9 @@ async def _line(
 
 
 async def _was_before(context: Context, around: str, head: Checkpoint) -> bool:
-    """Whether a checkpoint of the outermost graph is before another on its line.
+    """True if the checkpoint is before the head on its line, or is not stored.
 
-    One that is not stored is of a run that saves at its end only.
+    One that is not stored is of a run that saves only at its end.
     """
     if around == head.id:
         return False

@@ -1,7 +1,8 @@
 """Entries of the Claude Agent SDK: the lines of its transcripts.
 
-An entry of a user or of the model has a message of Anthropic's form inside. What Claude
-says of itself, as that it compacted the session, is a message of the role ``system``.
+An entry of a user or of the model has a message of Anthropic's form inside. A note of
+Claude about itself, such as that it compacted the session, is a message of the role
+``system``.
 """
 
 from __future__ import annotations

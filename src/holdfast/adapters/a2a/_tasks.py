@@ -71,7 +71,7 @@ class Tasks:
         return FoundTask(task_of(state), state["version"])
 
     async def find_head(self, owner: str, task_id: str) -> StoredHead | None:
-        """As `find`, without the task itself."""
+        """Like `find`, without the task itself."""
         thread = self.thread(owner, task_id)
         while (head := await thread.head) is not None:
             try:

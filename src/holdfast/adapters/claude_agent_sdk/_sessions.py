@@ -31,11 +31,11 @@ class ListedSession(msgspec.Struct, frozen=True):
     summary: dict[str, Any] | None
 
     def entry(self) -> SessionStoreListEntry:
-        """For `list_sessions`."""
+        """The entry for `list_sessions`."""
         return {"session_id": self.id, "mtime": self.mtime}
 
     def summaries(self) -> list[SessionSummaryEntry]:
-        """For `list_session_summaries`."""
+        """The entries for `list_session_summaries`."""
         if self.summary is None:
             return []
         return [{"session_id": self.id, "mtime": self.mtime, "data": self.summary}]

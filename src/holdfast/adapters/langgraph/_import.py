@@ -65,7 +65,7 @@ async def import_from(
 async def import_into(
     context: Context, path: str, *, dry_run: bool, progress: Progress | None
 ) -> Report:
-    """As `import_from`, with the types that need no permission."""
+    """Like `import_from`, with the types that need no permission."""
     return await import_from(context, Types(), path, dry_run=dry_run, progress=progress)
 
 

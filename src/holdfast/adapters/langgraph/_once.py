@@ -99,7 +99,7 @@ def once_tool_call(request: ToolCallRequest, execute: Callable[..., Any]) -> Any
 async def aonce_tool_call(
     request: ToolCallRequest, execute: Callable[..., Awaitable[Any]]
 ) -> Any:
-    """As `once_tool_call`, for ``awrap_tool_call``."""
+    """Like `once_tool_call`, for ``awrap_tool_call``."""
     return await execute(_once_request(request))
 
 

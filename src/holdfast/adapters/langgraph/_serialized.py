@@ -17,7 +17,7 @@ from holdfast.operations.values import codec
 
 
 class SerializedTypes(Types):
-    """As `Types`, with a serializer for the values of channels and the writes of tasks.
+    """Like `Types`, with a serializer for values of channels and writes of tasks.
 
     Values that were stored without the serializer can still be loaded.
     """

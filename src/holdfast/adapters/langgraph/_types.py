@@ -35,7 +35,7 @@ class Types(TypeTable):
         return self.encode(value, "value") == text
 
     def tabled(self, value: object, path: str) -> object:
-        """As `plain`, always by the table of types.
+        """Like `plain`, always by the table of types.
 
         It is for metadata and the frame of a checkpoint, which are no values of a
         graph.

@@ -57,6 +57,6 @@ class SessionRunner:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As `change`, for a change of one thread; saves are committed together."""
+        """Like `change`, for a change of one thread; saves are committed together."""
         self.be_open()
         return await settled(self._runner.save(operation, thread, *args, **kwargs))

@@ -1,4 +1,4 @@
-"""What stands in the way of a write, said so that the caller can go on."""
+"""Refusals of a write, with the reason and what the caller can do next."""
 
 from __future__ import annotations
 

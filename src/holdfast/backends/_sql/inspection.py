@@ -141,7 +141,7 @@ class Rescue:
 
 
 def sound_segments(rows: Iterable[Row], family: int, run: Run) -> list[Segment | None]:
-    """What holds each number of a run, ``None`` where it is missing or damaged."""
+    """The segment or block for each number of a run, ``None`` if missing or damaged."""
     found: dict[int, Segment] = {}
     for row in rows:
         try:

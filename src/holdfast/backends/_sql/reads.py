@@ -70,7 +70,8 @@ T = TypeVar("T")
 # Above every sequence number and every count: "from the newest", "no limit".
 LATEST = 1 << 62
 LARGEST_CODE_POINT = "\U0010ffff"
-# Behind a prefix, above every name that begins with it: names are counted in bytes.
+# Appended to a prefix it is above every name with that prefix: names are counted in
+# bytes.
 ABOVE = LARGEST_CODE_POINT * (LONGEST_NAME // 4 + 1)
 KEY = EntryRow.__struct_fields__.index("key")
 PARENT = CheckpointRow.__struct_fields__.index("parent")

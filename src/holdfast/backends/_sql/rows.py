@@ -94,7 +94,7 @@ HEAD_SEQ = HEAD + CheckpointRow.__struct_fields__.index("seq")
 HEAD_NUMBER = ThreadRow.__struct_fields__.index("head")
 FORKED_CHECKPOINT = ThreadRow.__struct_fields__.index("forked_checkpoint")
 
-# A field of a record is the column of the same name, but for these.
+# Fields whose column has another name.
 _CHECKPOINT_COLUMNS = {
     "thread": "thread_name",
     "parent": "parent_id",
@@ -356,7 +356,7 @@ def to_segments(rows: Iterable[Row], family: int) -> list[Segment]:
 
 
 def holds(segments: Sequence[Segment], run: Run) -> bool:
-    """Whether segments and blocks, in order, are those that hold a run."""
+    """True if the segments and blocks, in order, are those that hold the run."""
     expected = run.first
     for segment in segments:
         if not segment.number <= expected <= segment.last:

@@ -12,7 +12,7 @@ from holdfast.errors import Corrupt
 
 # Stretches of the index, by the number of their thread.
 Stretches: TypeAlias = Mapping[int, tuple[Stretch, ...]]
-# Before the columns of the head: at which change the thread was indexed and in which
+# The columns before those of the head: the change at which the thread was indexed, the
 # form, its number and last change, and whether it is gone.
 NUMBER, HEAD = 2, 5
 _HEAD_SEQ = HEAD + CheckpointRow.__struct_fields__.index("seq")

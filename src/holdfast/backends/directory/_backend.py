@@ -121,7 +121,7 @@ class DirectoryBackend:
     async def _answer(
         self, scope: FolderScope, ask: Callable[[Backend], Awaitable[R]]
     ) -> R:
-        """What the index answers once it is up to date."""
+        """The answer of the index once it is up to date."""
         return await self._unless_full(lambda: self._ask_index(scope, ask), ask)
 
     async def _ask_index(
@@ -155,7 +155,7 @@ class DirectoryBackend:
         return found
 
     async def _retry(self, ask: Callable[[], Awaitable[R]]) -> R:
-        """What the index answers; a damaged one is made again first."""
+        """The answer of the index; a damaged one is made again first."""
         path = self._index.path
         try:
             return await ask()
@@ -312,7 +312,7 @@ class DirectoryBackend:
             return FolderInspection(inspection, _catalog.problems(db))
 
     async def check(self) -> list[str]:
-        """What is wrong with the index, or with a file, or differs between them."""
+        """The problems of the index, of the files, and the differences between them."""
         return await self._unless_full(self._check, lambda spare: spare.check())
 
     async def _check(self) -> list[str]:

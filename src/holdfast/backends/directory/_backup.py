@@ -51,7 +51,7 @@ def new_folder(path: str, files: Files) -> Generator[str]:
 def copy_files(folder: Folder, files: Iterable[IndexedFile], target: str) -> None:
     """Copy the part of each file that the index knew at one moment.
 
-    That part never changes, unless the file is replaced as a whole.
+    This part of a file never changes, unless the file is replaced as a whole.
     """
     for file in files:
         path = os.path.join(target, file.name)

@@ -46,7 +46,7 @@ def elements_from_json(raw: Raw) -> bytes:
 
 
 def _is_json(text: bytes) -> bool:
-    """Whether a text can be part of a line, and is read back from it unchanged."""
+    """True if a text can be part of a line, and is read back from it unchanged."""
     try:
         text.decode()
         found = _value.decode(b'{"":%b}' % text)

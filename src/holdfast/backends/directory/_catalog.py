@@ -1,4 +1,4 @@
-"""What the index knows about the files it was made from."""
+"""The index's knowledge of the files it was made from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from holdfast.errors import FormatMismatch
 
 QUERIES = load_queries("index.sql", __name__.rpartition(".")[0])
 
-# An index with another version, or other tables, is made again from the files.
+# An index with another version or other tables is made again from the files.
 VERSION = 1000 * 2 + FORMAT
 
 Row = tuple[Any, ...]
@@ -54,7 +54,7 @@ class FolderState(NamedTuple):
 
 
 class FileProblem(NamedTuple):
-    """What is wrong with a file that is not as it was written."""
+    """A problem of a file that is not as it was written."""
 
     name: str
     family: int | None
@@ -92,7 +92,7 @@ class FamilyState(NamedTuple):
 
 
 def family_state(db: apsw.Connection, what: str | int) -> FamilyState:
-    """What the index knows about a thread's family, or about a family."""
+    """The index's knowledge of a thread's family, or of a family."""
     query = "state_of_thread" if isinstance(what, str) else "state_of_family"
     [(changed_at, epoch, has_problems, name, *stamp)] = rows(db, query, what=what)
     return FamilyState(changed_at, epoch, bool(has_problems), name, FileStamp(*stamp))

@@ -88,7 +88,7 @@ class FolderInspection:
 
 
 def check_files(db: apsw.Connection, folder: Folder) -> list[str]:
-    """What is wrong with files that were sound when the index took them in."""
+    """The problems of files that were sound when the index took them in."""
     scratch = connect(MEMORY, read_only=False, busy_timeout=0, vfs=None)
     try:
         prepare_index(scratch, MEMORY)

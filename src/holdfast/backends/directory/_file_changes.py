@@ -37,7 +37,7 @@ class LineAppend(msgspec.Struct, frozen=True):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done to files, by name; ``renames`` gives new files their names."""
+    """File changes to make, by name; ``renames`` gives new files their names."""
 
     appends: dict[_LINES, LineAppend]
     renames: dict[_NEW_FILE, _LINES]
@@ -100,7 +100,7 @@ class FileChanges:
             _replace(self._folder, self._renames, self._removes)
 
     def finish(self) -> None:
-        """The files are as they shall be: remove the intent."""
+        """Remove the intent: the files are complete."""
         self._remove_intent()
         if self._has_begun:
             self._folder.lock.note(changing=False)
@@ -128,7 +128,7 @@ class FileChanges:
 
     @property
     def has_replaced(self) -> bool:
-        """Whether a file that was there before is replaced or removed by now."""
+        """True if a file that was there before is replaced or removed by now."""
         if not self._replaceable:
             return False
         new = {name: self._folder.work_file(n) for n, name in self._renames.items()}
@@ -137,11 +137,11 @@ class FileChanges:
 
     @property
     def will_be_completed(self) -> bool:
-        """Whether a synced intent says what is left to do."""
+        """True if a synced intent has the changes that are left."""
         return self._has_intent and self.has_replaced
 
     def _revert(self) -> None:
-        """Until the intent is removed, what it says can be done again at every step."""
+        """Take the changes back; the intent, which is still there, can redo them."""
         for name, append in self._appends.items():
             path = self._folder.file(name)
             if os.path.getsize(path) > append.offset:
@@ -191,7 +191,7 @@ def recover(folder: Folder) -> None:
 
 
 def read_intent(folder: Folder) -> Intent | None:
-    """What is to be done; an intent that is not whole was never synced."""
+    """The stored intent; an intent that is not whole was never synced."""
     path = folder.work_file(INTENT)
     try:
         _, body = checked(folder.files.read(path))

@@ -21,11 +21,11 @@ class Position(NamedTuple):
 
 
 class FileScan(NamedTuple):
-    """What is in a file of lines.
+    """The lines of a file.
 
     ``end`` is the position after its last line, ``solid`` after the last transaction
-    before anything is wrong. ``is_known`` says that everything up to the known position
-    is unchanged, ``is_torn`` that what is wrong may be an end that was being written,
+    before the first problem. ``is_known`` says that everything up to the known position
+    is unchanged, ``is_torn`` that the problem may be an end that was being written,
     ``is_short`` that it can hardly be anything else, ``is_open`` that the last line
     lacks its line break. ``first`` is the first whole line.
     """
@@ -41,12 +41,12 @@ class FileScan(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if no line is bad and no transaction incomplete."""
         return self.end == self.solid and not self.bads
 
     @property
     def damage(self) -> str:
-        """What is wrong, in words."""
+        """The first problem, in words."""
         if not self.bads:
             return f"at byte {self.solid.end} a transaction is not complete"
         first, *others = self.bads
@@ -127,7 +127,7 @@ class _Scanner:
 
     def found(self) -> FileScan:
         if self.first is None and not self.bads:
-            # A file gets its name with its first line in it.
+            # A file is named only once its first line is in it.
             self.bads.append(BadLine(0, 0, "there is none"))
             self.is_torn = False
         return FileScan(

@@ -1,4 +1,4 @@
-"""Everything this backend does to files, in one place where tests can inject faults.
+"""All changes of files by this backend, in one place where tests inject faults.
 
 A file is changed in three ways only: bytes are written at its end, it is truncated, or
 it is replaced as a whole by renaming. No symbolic link is followed: it could lead to a
@@ -23,7 +23,7 @@ else:
 
 
 class FileStamp(NamedTuple):
-    """What tells one version of a file from another without reading it."""
+    """Size, time and inode of a file: they tell one version of it from another."""
 
     size: int
     modified: int

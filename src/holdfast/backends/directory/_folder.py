@@ -35,7 +35,7 @@ WORK = ".holdfast"
 LOCK = os.path.join("lock", "format-2.lock")
 REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
-# What became of a change when the disk failed.
+# The outcome of a change when the disk failed.
 UNSAVED = "this change was not saved; {advice} and retry"
 UNKNOWN = (
     "it is not known whether this change was saved; {advice}, and see whether it is"
@@ -44,7 +44,7 @@ UNKNOWN = (
 UNSYNCED = "this change was saved, but a power cut may take it back; {advice}"
 _ADVICE = {"disk_full": "free some space", "io_error": "look at the disk"}
 
-# All statements are ours, so that what they refer to is there in every sound index.
+# Our statements name nothing that a sound index does not have.
 _NOT_IN_A_SOUND_INDEX = apsw.SQLError | apsw.SchemaChangeError | apsw.MismatchError
 
 POLL_SECONDS = 0.002
@@ -73,7 +73,7 @@ class Folder:
         return os.path.join(self.work, name)
 
     def stamp(self, name: str) -> FileStamp | None:
-        """What tells this version of a file of lines from others, if it is there."""
+        """The stamp of this version of a file of lines, ``None`` without a file."""
         return stamp(self.file(name))
 
     def listing(self) -> dict[str, FileStamp]:
@@ -90,14 +90,14 @@ class Folder:
         return self.files.pieces(self.file(name), start)
 
     def changed_at(self) -> int:
-        """When a file of lines was last created, removed or replaced."""
+        """The time when a file of lines was last created, removed or replaced."""
         return os.stat(self.path).st_mtime_ns
 
     def leave_unfinished(self) -> None:
-        """Have the next request, of any process, look at all files and the intent.
+        """Make the next request of any process look at all files and the intent.
 
-        Those of this process know by themselves, and who writes by the note in the
-        lock. The others compare the time of the folder, which an append leaves alone.
+        This process knows by `is_unfinished`, a writer by the note in the lock. Readers
+        of other processes compare the time of the folder, which an append leaves alone.
         """
         self.is_unfinished = True
         with contextlib.suppress(OSError):  # only its owner may set it
@@ -277,7 +277,7 @@ class FolderLock:
 
     @property
     def is_changing(self) -> bool:
-        """Whether files are being changed, or were when the process was stopped."""
+        """True if files are being changed, or were when the process was stopped."""
         os.lseek(self._file.descriptor, 0, os.SEEK_SET)
         return os.read(self._file.descriptor, 1) == CHANGING
 
@@ -287,7 +287,7 @@ class FolderLock:
         os.write(self._file.descriptor, CHANGING if changing else CLEAN)
 
     def _is_current(self) -> bool:
-        """Whether the locked file is still the one with the name of the lock."""
+        """True if the locked file is still the one with the name of the lock."""
         if sys.platform == "win32":
             return True
         found, locked = self._file.path, self._file.descriptor

@@ -128,7 +128,7 @@ class FileIndex:
             self.folder.is_unfinished = False
 
     def catch_up(self, database: Database, scope: FolderScope) -> None:
-        """As `update`, unless a thread or process is writing now.
+        """Like `update`, unless a thread or process is writing now.
 
         It waits for them if the index may lack what this process has acknowledged.
         """
@@ -180,7 +180,7 @@ class FileIndex:
         return False
 
     def check_loss(self, db: apsw.Connection) -> None:
-        """What the index has lost is in the files."""
+        """Do nothing: the files have all that the index has lost."""
 
     def acknowledge(
         self,
@@ -190,10 +190,10 @@ class FileIndex:
         self._log_size.look(db)
 
     def before_close(self, db: apsw.Connection) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def forsake(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def close(self) -> None:
         self.folder.lock.close()

@@ -160,7 +160,7 @@ def _add_segments(source: RowReader, part: LineContent, numbers: Iterable[int]) 
 
 
 def is_compact(db: apsw.Connection, file: IndexedFile) -> bool:
-    """Whether no line of a file is outdated."""
+    """True if no line of the file is outdated."""
     if file.family is None:
         return True
     writer = LineEncoder()

@@ -1,4 +1,4 @@
-"""What a line says, and how to check that it is whole.
+"""The content of a line, and the check that it is whole.
 
 A line is a JSON object. It starts with the number of bytes that follow its checksum,
 and with the checksum (XXH3-64) of these bytes. Among them, ``after`` is the checksum of
@@ -101,7 +101,7 @@ class MovePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LineContent(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """All that a line says.
+    """The content of a line.
 
     If a transaction wrote several lines to the file, ``part`` says which of how many
     this is. They count together or not at all. ``forgotten`` are the numbers of journal
@@ -147,7 +147,7 @@ class StoredLine(NamedTuple):
     is_open: bool = False
 
     def content(self) -> LineContent:
-        """What the line says."""
+        """The decoded content of the line."""
         return _decoder.decode(b"{" + self.body)
 
     def format(self) -> int:

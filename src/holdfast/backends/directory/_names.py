@@ -34,5 +34,5 @@ def family_of(name: str) -> int | None:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file holds lines; hidden files belong to editors."""
+    """True if a file holds lines; hidden files belong to editors."""
     return name.endswith(SUFFIX) and not name.startswith(".")

@@ -112,13 +112,13 @@ class MemoryIndex:
         """It is made again from the files."""
 
     def acknowledge(self, db: apsw.Connection, last: int) -> None:
-        """Only what the files say is in it."""
+        """Do nothing: the index has only what the files say."""
 
     def before_close(self, db: apsw.Connection) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def forsake(self) -> None:
-        """There is nothing to give back."""
+        """Do nothing: this holds nothing to give back."""
 
     def transaction(self, db: apsw.Connection) -> transaction:
         return transaction(db)

@@ -1,4 +1,4 @@
-"""Which families a request is about: their files have to be up to date and sound."""
+"""The families of a request: their files have to be up to date and sound."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class ScopeFamilies(NamedTuple):
 
 
 def families_of(db: apsw.Connection, scope: FolderScope) -> ScopeFamilies:
-    """What a scope means in the index as it is now."""
+    """The families of a scope in the index as it is now."""
     if scope.is_all:
         return ScopeFamilies(None, True)
     families, is_unknown = set(scope.families), False
@@ -211,6 +211,6 @@ def _known(db: apsw.Connection, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def is_known(db: apsw.Connection, checkpoint: Checkpoint) -> bool:
-    """Whether the number of a checkpoint still belongs to it."""
+    """True if the number of a checkpoint still belongs to it."""
     found = _catalog.rows(db, "identity", seq=checkpoint.seq)
     return found == [(checkpoint.id, checkpoint.sha256)]

@@ -54,7 +54,7 @@ class Differences(NamedTuple):
 
 
 def compare(db: apsw.Connection, folder: Folder, families: Families) -> Differences:
-    """What differs between some families' files and the index.
+    """The differences between some families' files and the index.
 
     If the folder has changed since, all files are compared: a file may be new.
     """
@@ -162,7 +162,7 @@ class IndexUpdate:
     def _scan(
         self, name: str, stamp: FileStamp, known: IndexedFile | None
     ) -> ScannedFile:
-        """What is in a file; a torn end has been cut off."""
+        """The lines of a file; a torn end has been cut off."""
         known_end = Position()
         if known is not None and not known.problem:
             known_end = Position(known.taken, known.tail)
@@ -307,12 +307,12 @@ class ScannedFile(NamedTuple):
 
     @property
     def is_new(self) -> bool:
-        """Whether the index has no rows of it."""
+        """True if the index has no rows of it."""
         return self.known is None or self.known.family is None
 
     @property
     def is_replaced(self) -> bool:
-        """Whether its rows in the index have to be replaced."""
+        """True if its rows in the index have to be replaced."""
         is_continued = self.scan.is_known and self.known_end.end > 0
         return self.known is not None and self.scan.is_whole and not is_continued
 

@@ -110,7 +110,7 @@ class FolderTransaction:
                 sync_log(self._db, self._folder)
 
     def _change_files(self, plan: _FilePlan, changes: FileChanges) -> bool:
-        """Whether all changes are in the files; else an intent has what is left."""
+        """True if all changes are in the files; else an intent has the rest."""
         try:
             plan.prepare(self._compacting)
             if not plan.is_empty:
@@ -141,7 +141,7 @@ def sync_log(db: apsw.Connection, folder: Folder) -> None:
 
 
 class _FilePlan:
-    """What has to be done to the files for the changes of a transaction."""
+    """The changes of files for the changes of a transaction."""
 
     def __init__(
         self, db: apsw.Connection, folder: Folder, changes: FileChanges

@@ -58,7 +58,7 @@ class Acknowledged(msgspec.Struct, frozen=True):
 
 
 def identity_of(db: apsw.Connection) -> bytes:
-    """What tells a store from others; empty if it was made by an older version."""
+    """The identity of a store; empty if an older version made it."""
     found = rows(db, "setting", name=IDENTITY)
     return bytes(found[0][0]) if found else b""
 
@@ -85,9 +85,9 @@ def write_acknowledged(
 
 
 def read_acknowledged(file: int, identity: bytes | None) -> Acknowledged:
-    """What a lock file says about a store; nothing if it is about another one.
+    """The numbers that a lock file has for a store; none if it is another's.
 
-    Without an identity it is what it says about whichever store was there.
+    Without an identity, the numbers of any store.
     """
     try:
         os.lseek(file, 0, os.SEEK_SET)
@@ -108,9 +108,9 @@ def read_acknowledged(file: int, identity: bytes | None) -> Acknowledged:
 def check_acknowledged(
     db: apsw.Connection, path: str, file: int, *, accept_loss: bool
 ) -> bool:
-    """Whether a store lost changes that are accepted as lost; raises `Corrupt` if not.
+    """True if changes are lost and accepted as lost; `Corrupt` if not accepted.
 
-    What was never synced may be lost: then there is a warning.
+    Changes that were never synced may be lost: then there is a warning.
     """
     # In this order: another process may be saving.
     noted = read_acknowledged(file, identity_of(db))
@@ -133,10 +133,10 @@ def check_acknowledged(
 
 
 def check_nothing_acknowledged(path: str, file: int, *, accept_loss: bool) -> bool:
-    """As `check_acknowledged`, of a file that is missing, empty or without tables.
+    """Like `check_acknowledged`, of a file that is missing, empty or without tables.
 
-    What a store is made of is synced before its first change is acknowledged, so no
-    power cut leaves that behind.
+    The tables of a store are synced before its first change is acknowledged, so no
+    power cut leaves such a file.
     """
     lost = read_acknowledged(file, None).last
     if not lost or accept_loss:

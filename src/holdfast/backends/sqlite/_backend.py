@@ -127,7 +127,7 @@ class SqliteBackend:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What it can do; rows of the search index are only as good as their pages."""
+        """All abilities; without ``search`` if page checksums are ignored."""
         return ABILITIES - {"search"} if self.database.trusts_pages else ABILITIES
 
     @property
@@ -197,15 +197,15 @@ class SqliteBackend:
             return counted.pruned
 
     async def index(self, batch: IndexBatch) -> Wait | None:
-        # In memory the next batch could not be read meanwhile.
+        # In memory no batch can be read while another is written.
         if batch.threads and not (batch.is_last or self.database.is_in_memory):
             return _background.Background(partial(self._index, batch)).wait
         if self._index(batch):
             is_done = self._exclusively(lambda db: _search.merge(db, begin=True))
             while not is_done:
                 is_done = self._exclusively(lambda db: _search.merge(db, begin=False))
-            # What was read beside the batches needed another connection. Later searches
-            # do not, and one that is lent takes a tenth of their time.
+            # Reads beside the batches needed another connection. Later searches do not,
+            # and a lent one takes a tenth of their time.
             self.database.close_idle_readers()
         return None
 

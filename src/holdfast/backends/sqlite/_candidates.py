@@ -4,7 +4,7 @@ There are three ways. The stretches that match are sorted by the last use of the
 threads; or the threads used last are looked up among the stretches that match; or they
 are read, without the index. Measured for a share of all stretches that match: a match
 takes 5 µs to be sorted and 0.25 µs to be looked up among, a thread 1 µs to be looked up
-and 80 µs to be read, and a page takes about 20 matches. What is quickest depends on
+and 80 µs to be read, and a page takes about 20 matches. The quickest way depends on
 share * share * stretches.
 """
 
@@ -27,19 +27,20 @@ from holdfast.backends.sqlite._search import as_json, position, rows
 from holdfast.errors import Corrupt
 
 GRAM = 3
-# Each is one more list to walk through, and so many are seldom together by chance.
+# Each trigram is one more list to walk through, and so many seldom occur together by
+# chance.
 FEW_GRAMS, MOST_GRAMS = 8, 32
-# So many matches are sorted in any case.
+# Up to so many matches are sorted in any case.
 FEW = 200
-# The share of matches is that among so many stretches that were indexed last.
+# The share of matches is estimated among so many stretches indexed last.
 SAMPLE = 1024
-# From here on threads are looked up, and from here on they are read; the latter comes
-# sooner if only those of an owner or agent are asked for, which no index has by use.
+# Frequencies from which on threads are looked up and are read. With an owner or agent
+# they are read sooner: no index has those by use.
 LOOKED_UP, READ, READ_FILTERED = 10, 2000, 500
-# So many matches are to be among the threads that are looked up.
+# So many matches are expected among the threads that are looked up.
 ENOUGH = 25
 
-# Where in a thread matches may stand: the first and last message of each stretch.
+# Places of possible matches in a thread: the first and last message of each stretch.
 Places = list[tuple[int, int]]
 
 
@@ -109,7 +110,7 @@ def _looked_up(
 
 
 def _values(db: apsw.Connection, query: Candidates) -> dict[str, Any]:
-    """What the statements ask about the threads."""
+    """The values for the statements about the threads."""
     return {
         "position": position(db, query.form),
         "kind": query.kind,

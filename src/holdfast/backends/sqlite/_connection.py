@@ -43,11 +43,11 @@ MIGRATIONS = (
     "0007_writers.sql",
 )
 FORMAT = len(MIGRATIONS)
-# What a connection has that may write: the triggers of a file name that of its format,
-# and none ever calls it.
+# The function that the triggers of a file name, by its format; only connections that
+# may write have it, and it is never called.
 WRITER = "holdfast_format_7"
 NO_WRITER = re.compile(r"no such function: holdfast_format_(\d+)")
-# What our statements call, with the columns that they name.
+# The functions that our statements call, with the columns that they name.
 _FUNCTIONS: dict[str, Callable[..., bytes | int]] = {
     "row_checksum": row_checksum,
     "pack_manifest": pack_manifest,
@@ -158,7 +158,7 @@ def _damage(error: apsw.Error, path: str, detail: str) -> HoldfastError:
 
 
 def tells_of_damage(error: apsw.Error) -> bool:
-    """Whether an error of a read is about what is stored, and not about the moment."""
+    """True if the error of a read is about the stored bytes, not about the moment."""
     return not (
         isinstance(error, _OF_THE_MOMENT)
         or getattr(error, "extendedresult", 0) in _OF_THE_MOMENT_TOO
@@ -166,7 +166,7 @@ def tells_of_damage(error: apsw.Error) -> bool:
 
 
 def is_bad_page(error: Corrupt) -> bool:
-    """Whether an error says that the checksum of a page does not fit."""
+    """True if the error says that the checksum of a page does not fit."""
     found = getattr(error.__cause__, "extendedresult", 0)
     return bool(found == apsw.SQLITE_IOERR_DATA)
 
@@ -226,7 +226,7 @@ def plain_vfs() -> str:
 
 
 def can_search() -> bool:
-    """Whether this build of SQLite has what the index of the search is made of."""
+    """True if this build of SQLite has FTS5."""
     return "ENABLE_FTS5" in apsw.compile_options
 
 
@@ -248,14 +248,14 @@ def connect(
     db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     for called, function in _FUNCTIONS.items():
         db.create_scalar_function(called, function, deterministic=True)
-    # Also where a build lets no schema call what is not known to be harmless.
+    # Some builds let a schema call only functions that are marked as harmless.
     harmless = apsw.SQLITE_INNOCUOUS
     db.create_scalar_function(WRITER, _nothing, 0, flags=harmless)
     return db
 
 
 def _nothing(*_: object) -> None:
-    """What no trigger ever calls."""
+    """The function that triggers name: it has to exist, and is never called."""
 
 
 def remove_empty_log(path: str, vfs: str | None) -> None:
@@ -274,7 +274,7 @@ def remove_empty_log(path: str, vfs: str | None) -> None:
 
 
 def _is_sealed(path: str) -> bool:
-    """Whether a file is complete and on a file system that is mounted read-only.
+    """True if a file is complete and on a file system that is mounted read-only.
 
     There SQLite could not make the shared memory that it wants beside the file.
     """
@@ -381,8 +381,8 @@ def identify(db: apsw.Connection, path: str) -> int:
 def check_whole(db: apsw.Connection, path: str) -> None:
     """Refuse a file that was cut short: SQLite reads zeros behind its end.
 
-    The order matters. What the file does not have may be in the log; where there is no
-    log after counting the pages, the file had all of them before it is measured.
+    The order matters. Pages that the file lacks may be in the log. If there is no log
+    after the pages were counted, the file had all of them when it is measured.
     """
     if path == MEMORY or file_size(path) == 0:
         return
@@ -407,7 +407,7 @@ def check_guarded(db: apsw.Connection, path: str) -> None:
 
 
 def file_size(path: str) -> int:
-    """How many bytes a file has, -1 if there is none."""
+    """The size of a file in bytes, -1 if there is none."""
     try:
         return os.stat(path).st_size
     except OSError:
@@ -428,7 +428,7 @@ def _claim(db: apsw.Connection, path: str) -> None:
 
 
 def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
-    """Without the extension, pages would be written that look damaged elsewhere."""
+    """Refuse to write without the extension: pages would look damaged elsewhere."""
     if page_checksums() is None and reserved_bytes(db) == CHECKSUM_BYTES:
         raise Unsupported(
             f"{path} has checksums in its pages, and this build of apsw cannot keep"
@@ -437,7 +437,7 @@ def _refuse_unchecked(db: apsw.Connection, path: str) -> None:
 
 
 def reserved_bytes(db: apsw.Connection) -> int:
-    """How many bytes of every page are left free, as the header says."""
+    """The number of bytes left free in every page, as the header says."""
     return _reserve(db, -1)
 
 

@@ -41,7 +41,7 @@ class Column(NamedTuple):
     is_required: bool
 
     def takes(self, value: Value) -> bool:
-        """Whether a value can be in the column."""
+        """True if the value can be in the column."""
         if value is None:
             return not self.is_required
         return type(value) is self.type
@@ -54,7 +54,7 @@ class Table(NamedTuple):
     columns: Sequence[Column]
 
     def fits(self, values: tuple[Value, ...]) -> bool:
-        """Whether a row can be one of the table.
+        """True if the row can be one of the table.
 
         SQLite keeps an integer primary key, our first column, outside of the row. A
         row may be shorter than the table, if columns were added after it was written.
@@ -117,10 +117,11 @@ class Wreck(SqliteBackend):
 
 
 def find_wreck(path: str, *, is_cut_short: bool) -> SqliteBackend | None:
-    """What can be read of a file, ``None`` if it does not look like a store.
+    """The readable rest of a file, ``None`` if it does not look like a store.
 
-    SQLite reads a log up to the first damage: of one that is cut short, also what is
-    behind that is searched for.
+    SQLite reads a log up to the first damage. A log that is cut short is searched
+    behind
+    the damage, too.
     """
     if not os.path.isfile(path):
         return None
@@ -143,7 +144,7 @@ def find_wreck(path: str, *, is_cut_short: bool) -> SqliteBackend | None:
 
 
 def _carve(path: str, copy: str) -> bool:
-    """Put the rows of a file into a new one; whether there were checkpoints."""
+    """Put the rows of a file into a new one; true if there were checkpoints."""
     backend = SqliteBackend(copy, durability="normal")
     run(backend.close())  # it has made the tables
     db = connect(copy, read_only=False, busy_timeout=0, vfs=page_checksums())
@@ -163,7 +164,7 @@ def _carve(path: str, copy: str) -> bool:
 
 
 def _count(carver: Carver, tables: Sequence[Table]) -> int:
-    """How many rows may be ours: with pages of a wrong size, few are recognised."""
+    """The number of rows that may be ours; few are recognised in a wrong page size."""
     return sum(_table_of(row, tables) is not None for row in carver.rows())
 
 

@@ -57,7 +57,7 @@ class Database:
 
     @property
     def is_in_memory(self) -> bool:
-        """Whether there is only the writing connection."""
+        """True if there is only the writing connection."""
         return self.hooks.path == MEMORY
 
     @property
@@ -85,7 +85,7 @@ class Database:
 
     @property
     def trusts_pages(self) -> bool:
-        """Whether page checksums are ignored."""
+        """True if page checksums are ignored."""
         return self._trusts_pages
 
     def repairing(self, attempt: Callable[[], R]) -> R:

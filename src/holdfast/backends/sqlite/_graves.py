@@ -24,7 +24,7 @@ def erase_name(db: apsw.Connection, tombstone: ThreadRecord) -> None:
 
 
 def find_tombstone(db: apsw.Cursor, name: str) -> Row | None:
-    """Whether a thread of a name was deleted or erased."""
+    """The tombstone of a deleted or erased thread, ``None`` if there is none."""
     found = row(db, "tombstone", name=name)
     if found is None:
         grave = _grave_of(db, name)
@@ -42,6 +42,6 @@ def find_thread(db: apsw.Connection | apsw.Cursor, name: str) -> Row | None:
 
 
 def _grave_of(db: apsw.Connection | apsw.Cursor, name: str) -> str | None:
-    """What stands in the place of a name, ``None`` if nothing was ever erased."""
+    """The digest in place of a name, ``None`` if nothing was ever erased."""
     salt = row(db, "setting", name=SALT_NAME)
     return None if salt is None else grave_name(salt[0], name)

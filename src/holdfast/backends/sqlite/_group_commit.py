@@ -87,8 +87,8 @@ class CommitQueue:
         self._mutex = threading.Lock()
         self._waiting: deque[Caller] = deque()
         self._leader = NOBODY
-        # What the last commit left: its connection, SQLite's count of the commits that
-        # the connection has seen, of all processes, and the number of the next change.
+        # The last commit's connection, SQLite's count of the commits that this
+        # connection has seen from all processes, and the number of the next change.
         self._left: tuple[apsw.Connection | None, int, int] = None, 0, 0
 
     def submit(self, batches: Sequence[Sequence[Write]]) -> list[Outcome]:

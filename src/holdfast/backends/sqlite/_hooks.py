@@ -1,4 +1,4 @@
-"""What surrounds a SQLite database: how it is opened, locked, checked and changed.
+"""Hooks around a SQLite database: opening, locking, checking and changing it.
 
 A `SqliteBackend` asks these hooks and nothing else about its surroundings. `FileHooks`
 are those of a plain file. The directory backend has its own: its database is an index,
@@ -60,13 +60,15 @@ UNSYNCED_PAUSE = 0.01
 REPAIR_PAUSE = 60.0
 
 
-# What a change is about: the writes of a commit, a prune, or ``None`` for any other.
+# The subject of a change: the writes of a commit, a prune, or ``None`` for any other.
 Subject: TypeAlias = "Iterable[Write] | Prune | None"
 
 
 class Hooks(Protocol):
-    """In a write they are asked in this order: `errors`, `queue`, `before_write`,
-    `transaction`, and `check_writes` for the writes of each caller of a commit.
+    """The surroundings of a database, which a `SqliteBackend` asks.
+
+    In a write it asks in this order: `errors`, `queue`, `before_write`, `transaction`,
+    and `check_writes` for the writes of each caller of a commit.
     """
 
     @property
@@ -104,7 +106,7 @@ class Hooks(Protocol):
     def transaction(
         self, db: apsw.Connection
     ) -> contextlib.AbstractContextManager[apsw.Cursor]:
-        """What every change of records happens in: all of it, or nothing.
+        """The transaction around every change of records: all of it, or nothing.
 
         Gives a cursor for the statements.
         """
@@ -115,7 +117,10 @@ class Hooks(Protocol):
         ...
 
     def repair_pages(self, database: Database) -> bool:
-        """Whether pages can be read whose checksums did not fit; see `_page_repair`."""
+        """True if the pages whose checksums did not fit can be read now.
+
+        See `_page_repair`.
+        """
         ...
 
     def acknowledge(self, db: apsw.Connection, last: int) -> None:
@@ -246,7 +251,7 @@ class FileHooks:
         return lent_file(self._file_queue.descriptor, self._lock)
 
     def _make_lasting(self, db: apsw.Connection) -> None:
-        """Have in the file what the log has, before a first change is acknowledged.
+        """Copy the log of a new store into its file before a change is acknowledged.
 
         A new store is in its log alone, and a file without tables could not tell whose
         acknowledged changes the lock file counts.
@@ -289,7 +294,7 @@ class FileHooks:
             return
         # Another program may have written since: nothing may be copied over that.
         leave_log(db)
-        # Whoever removed the database as well did not want to keep anything.
+        # If the database was removed as well, there is nothing to keep.
         if self._rescued is None and os.path.exists(self.path):
             raise _maintenance.rescue(db, self.path, files.log)
 

@@ -31,7 +31,7 @@ from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
 
 CHUNK = 1000
-# What gives the largest key of the table that a rescue reads, and the next one.
+# Statements for the largest key of the table that a rescue reads, and for the next one.
 _LAST = {
     "rescue_threads": "last_thread",
     "rescue_checkpoints": "last_checkpoint",
@@ -51,7 +51,7 @@ class SqliteInspection:
     its bad rows. Rows of threads have none: they are trusted if their page is right.
 
     Each request is one short transaction: as long as one lasts, the log of a file that
-    is written to cannot begin anew.
+    is written to cannot begin again.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class SqliteInspection:
 
     @contextmanager
     def _view(self) -> Generator[None]:
-        """One transaction, unless there is one; a database in memory has no other."""
+        """A transaction, unless one is open or the database is in memory."""
         if not self._private or self._db.in_transaction:
             yield
             return
@@ -184,7 +184,7 @@ class SqliteInspection:
         try:
             [(found,)] = rows(self._db, _NEXT[query], after=after)
         except apsw.Error:
-            return after + 1  # whoever reads it notes what is damaged
+            return after + 1  # the reader of the row notes the damage
         return after + 1 if found is None else int(found)
 
     def _places(self, after: Place) -> list[Place]:

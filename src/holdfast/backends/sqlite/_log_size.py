@@ -1,8 +1,8 @@
-"""The size of the log: it is begun anew, or a warning names who keeps it from that.
+"""The size of the log: it begins again, or a warning names the reader in the way.
 
-SQLite begins a log anew at a moment without readers. A read transaction that stays
-open, as of a program that was stopped, leaves no such moment: the log grows with every
-save.
+SQLite begins a log from the start at a moment without readers. A read transaction that
+stays open, as of a program that was stopped, leaves no such moment: the log grows with
+every save.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import apsw
 from holdfast.backends.sqlite._connection import file_size
 from holdfast.backends.sqlite._open_files import descriptor_of, open_descriptors
 
-# The size at which a log is begun anew, and for how many milliseconds its readers are
+# The size at which a log begins again, and for how many milliseconds its readers are
 # waited for: no one can save meanwhile.
 LARGEST_LOG, READERS_TIMEOUT = 32 << 20, 100
 # If they did not end, it is tried again after so many seconds, or when it is so much
@@ -31,8 +31,8 @@ WARN_AT = 64 << 20
 # After so many commits the size is looked at.
 LOOK_AFTER = 16
 
-# The bytes of the shared memory that stand for a reader each, the one that stands for
-# whoever has it open, and where it has how much of the log each reader sees
+# Bytes of the shared memory: one for each reader, one for all programs that have it
+# open, and the place of the frame up to which each reader sees the log
 # (https://sqlite.org/walformat.html).
 _READERS, _OPEN = range(123, 128), 128
 _MARKS = struct.Struct("=5I")
@@ -50,7 +50,7 @@ class LogSize:
         self._notice = ""
 
     def look(self, db: apsw.Connection) -> None:
-        """Begin a large log anew if its readers end soon; called after each commit.
+        """Begin a large log again if its readers end soon; called after each commit.
 
         Beside readers who relieve one another SQLite may find no moment for it; here
         new ones are served from the file.
@@ -77,7 +77,7 @@ class LogSize:
             db.set_busy_timeout(patience)
 
     def _is_due(self, size: int) -> bool:
-        """Whether to try it, after it may have been in vain."""
+        """True if it is time to try again after an attempt that may have failed."""
         has_grown = size >= min(self._tried * GROWTH, self._warn_at)
         is_new = size < self._tried
         return has_grown or is_new or time.monotonic() >= self._tried_at + RETRY

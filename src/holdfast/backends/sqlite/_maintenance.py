@@ -29,7 +29,7 @@ _FAILED_WRITES = {
 
 
 def check_file(db: apsw.Connection) -> list[str]:
-    """What SQLite finds wrong."""
+    """The problems that SQLite and the checksums of rows find."""
     with snapshot(db):
         refresh(db)
         found = db.execute("pragma integrity_check").fetchall()
@@ -52,7 +52,7 @@ def shrink(db: apsw.Connection, *, pack: bool) -> None:
 
 
 def shrink_unchecked(db: apsw.Connection, *, pack: bool) -> None:
-    """As `shrink`, without checking the checksums of pages."""
+    """Like `shrink`, without checking the checksums of pages."""
     with unchecked_pages(db):
         shrink(db, pack=pack)
 

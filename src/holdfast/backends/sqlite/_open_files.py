@@ -69,7 +69,7 @@ class OpenFiles:
         self._next_look = 0.0
 
     def may_have_log(self) -> bool:
-        """As `has_log`, as it was at most the pause ago."""
+        """Like `has_log`, as it was at most the pause ago."""
         if self._pause:
             now = time.monotonic()
             if now < self._next_look:
@@ -78,7 +78,7 @@ class OpenFiles:
         return self.has_log()
 
     def has_log(self) -> bool:
-        """Whether the log in the folder is the one that is open."""
+        """True if the log in the folder is the one that is open."""
         if self._log_names is not None:
             return self._log_names() > 0
         try:

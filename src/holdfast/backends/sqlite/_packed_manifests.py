@@ -19,8 +19,8 @@ LONGEST_NUMBER = 18
 
 # As base64 writes 32 bytes: the last character has two bits that must be zero.
 _DIGEST = re.compile(rb'"([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)"')
-# Bytes that UTF-8 does not have stand for phrases: for a digest, for the number that is
-# the size of the state, for that of the next segment, and for these. Some hold others.
+# Bytes that UTF-8 does not have stand for phrases: a digest, the size of the state, the
+# number of the next segment, and these texts. Some texts hold others.
 _PLACE, _SIZE, _NEXT = b"\xc0", b"\xc1", b"\xf5"
 _PHRASES = (
     (b'{"mapping":{"', b"\xf6"),

@@ -5,7 +5,7 @@ not know the checksum at the end of a page, which then is that of an older conte
 wrong checksum alone does not prove damage. Here the content decides: every row has a
 checksum of its own, SQLite compares the indexes with the tables, and what refers to
 other rows must find them. If all of it fits, only the checksums of pages are wrong, and
-they are written anew. The rows of the search index have none: it is dropped if one of
+they are written again. The rows of the search index have none: it is dropped if one of
 its pages is among them.
 """
 
@@ -58,7 +58,7 @@ _SCHEMA = "select type, name, tbl_name, sql from sqlite_schema"
 
 
 def repair_pages(database: Database, path: str, *, read_only: bool) -> bool:
-    """Write checksums of pages anew if only these are wrong; False if more is.
+    """Write checksums of pages again if only these are wrong; False if more is.
 
     A store that is only read ignores the checksums from then on instead.
     """
@@ -74,7 +74,7 @@ def repair_pages(database: Database, path: str, *, read_only: bool) -> bool:
 
 
 def _repair(database: Database, path: str, *, read_only: bool) -> list[int] | None:
-    """Where pages were repaired, ``None`` if the file is damaged."""
+    """The offsets of repaired pages, ``None`` if the file is damaged."""
     with (
         contextlib.closing(database.connect(read_only=read_only)) as db,
         PageFile(path, read_only=read_only) as file,
@@ -109,7 +109,7 @@ def _page_size(db: apsw.Connection) -> int:
 
 
 def _search_pages(db: apsw.Connection, size: int) -> set[int]:
-    """Where the pages of the search index are."""
+    """The offsets of the pages of the search index."""
     sql = "select pageno from dbstat where name glob '*search_*'"
     return {(number - 1) * size for (number,) in db.execute(sql)}
 
@@ -146,7 +146,7 @@ class PageFile:
         self._file.xClose()
 
     def bad_pages(self, size: int) -> list[int]:
-        """Where the pages are whose checksum does not fit."""
+        """The offsets of the pages whose checksum does not fit."""
         whole = self._file.xFileSize() // size * size
         return [at for at in range(0, whole, size) if not self._fits(at, size)]
 
@@ -167,7 +167,7 @@ class PageFile:
 
 
 def page_checksum(page: bytes) -> bytes:
-    """What belongs into the last eight bytes of a page.
+    """The last eight bytes of a page.
 
     Two sums of 32 bits over the words of the page, each of which adds the other.
     """

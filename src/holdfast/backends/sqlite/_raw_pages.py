@@ -113,7 +113,7 @@ class Carver:
 
 
 def layouts(file: BinaryIO) -> Iterator[Layout]:
-    """How the pages may be laid out: as the header says, or as a store's pages are."""
+    """Possible layouts of the pages: by the header, and those that stores have."""
     file.seek(0)
     header = file.read(HEADER)
     if header.startswith(b"SQLite format 3\0"):
@@ -127,13 +127,13 @@ def layouts(file: BinaryIO) -> Iterator[Layout]:
 
 
 def _logged_pages(log: BinaryIO, size: int) -> dict[int, int]:
-    """Where the newest committed version of each page is in a write-ahead log."""
+    """The offset of the newest committed version of each page in a write-ahead log."""
     whole = log.seek(0, os.SEEK_END) - 24 - size  # a frame may begin up to here
     log.seek(0)
     header = log.read(32)
     if len(header) < 32:  # noqa: PLR2004
         return {}
-    # One of them is right though a bit is not.
+    # Either the magic or the page size is enough: the other may have a flipped bit.
     magic, _, page = struct.unpack_from(">III", header)
     if magic not in _WAL_MAGICS and page != size:
         return {}

@@ -41,7 +41,7 @@ READS = Reads(CODEC, lambda numbers: orjson.dumps(numbers).decode())
 
 
 def run(db: apsw.Connection, statement: Statement[T]) -> T:
-    """What the rows of a statement become."""
+    """The converted rows of a statement."""
     return statement.convert(rows(db, statement.name, **statement.values))
 
 

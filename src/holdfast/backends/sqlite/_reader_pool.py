@@ -31,7 +31,7 @@ class Visit:
 
 
 class ReaderPool:
-    """As many connections as are in use at the same time, kept for the next read."""
+    """Connections for reads that run at the same time, kept for the next read."""
 
     def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
         self._connect = connect
@@ -45,7 +45,7 @@ class ReaderPool:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no connection is open, lent or idle."""
+        """True if no connection is open, lent or idle."""
         return not self._idle and not self._visits
 
     @contextlib.contextmanager

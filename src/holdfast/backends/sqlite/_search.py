@@ -41,7 +41,7 @@ FILLING = 64
 # The number of pages that are written in one step of merging. SQLite counts fewer
 # changes than this if there was nothing left to merge.
 STEP, SOME_WORK = 256, 2
-# What there is of a thread that is not in the index.
+# The state of a thread that is not in the index.
 NOTHING = Indexed()
 TABLES = (
     "search_state",
@@ -66,7 +66,7 @@ def rows(
 
 
 def exists(db: apsw.Connection) -> bool:
-    """Whether there is an index, in this view of the file."""
+    """True if there is an index, in this view of the file."""
     return rows(db, "count_tables") != [(0,)]
 
 
@@ -104,7 +104,7 @@ def read_outdated(db: apsw.Connection, query: Outdated) -> Page[Stale]:
 
 
 def count_outdated(db: apsw.Connection, query: OutdatedCount) -> Page[int]:
-    """How many threads are not indexed as they are."""
+    """The number of threads that the index does not have as they are now."""
     with snapshot(db):
         if not exists(db):
             return Page((0,))
@@ -168,15 +168,15 @@ def write_index(
 
 
 def _is_filling(db: apsw.Connection) -> bool:
-    """Whether what filled the index has still to be merged."""
+    """True if the parts that filled the index have still to be merged."""
     return rows(db, "merging") == [(FILLING,)]
 
 
 def merge(db: apsw.Connection, *, begin: bool) -> bool:
     """Merge some of what filling the index has left; true if that was all.
 
-    Each call is a short transaction, so that others can write in between. What a kill
-    interrupts, the next search continues.
+    Each call is a short transaction, so that others can write in between. The next
+    search continues a merge that a kill interrupted.
     """
     with transaction(db):
         before = db.total_changes()
@@ -303,7 +303,7 @@ def refresh(db: apsw.Connection) -> None:
 
 
 def is_damaged(db: apsw.Connection) -> bool:
-    """Whether the index cannot be trusted."""
+    """True if the index cannot be trusted."""
     try:
         with snapshot(db):
             return exists(db) and not _is_sound(db)

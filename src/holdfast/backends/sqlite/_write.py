@@ -1,4 +1,4 @@
-"""What one write and one prune do inside a transaction, statement by statement."""
+"""One write and one prune inside a transaction, statement by statement."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ class SqliteWrite:
         # Whether a row gets the last number: some writes only check, or begin a thread.
         forks = write.start is not None and write.start.head is not None
         self.is_stored = bool(own or write.forget or write.entries or forks)
-        # What is forgotten may have had the last number, which must not be given again.
+        # A forgotten entry may have had the last number, which must not be given again.
         alone = 1 if own or write.forget or not write.entries else 0
         # The last number that is used. An entry that is there already uses none.
         self.last = seq + alone - 1
-        # What the row of the thread has as ``changed``.
+        # The value of ``changed`` in the row of the thread.
         self.changed = self.last + len(write.entries)
         self.number, self.family = self._thread()
 
@@ -127,7 +127,7 @@ class SqliteWrite:
         return self._find_or_touch() if found and self._is_journaled() else found
 
     def _must_be_new(self) -> bool:
-        """Whether a thread that only has a journal is in the way, as for a fork."""
+        """True if no thread may exist; one with only a journal may, but for a fork."""
         start = self.write.start
         return start is not None and not (self._is_journaled() and not start.head)
 

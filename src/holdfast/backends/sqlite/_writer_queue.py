@@ -76,7 +76,7 @@ class WriterQueue:
         self._next_look = 0.0
 
     def _is_there(self) -> bool:
-        """Whether the file has its name; it is asked again after a second.
+        """True if the file has its name; it is looked at again after a second.
 
         A process removes it only if no other one has the store open. A file system may
         have to write the time of each change after a program has asked for it.
@@ -178,7 +178,7 @@ class LockFile:
 
 
 def announced(file: int) -> float:
-    """For how many seconds the holder of a lock file still expects to write."""
+    """The seconds that the holder of a lock file still expects to write."""
     notice = b"" if sys.platform == "win32" else os.pread(file, DIGITS, NOTICE)
     left = int(notice) / 1_000_000 - time.time() if notice.isdigit() else 0.0
     return min(left, LONGEST_NOTICE)
@@ -217,7 +217,7 @@ class _Waiter(threading.Thread):
             os.close(self._file)
 
     def granted_within(self, timeout: float) -> bool:
-        """Whether the lock was granted; if not in time, it never will be."""
+        """True if the lock was granted; if it was not in time, it never will be."""
         granted = False
         try:
             self.start()

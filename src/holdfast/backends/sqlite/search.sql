@@ -67,7 +67,7 @@ insert into search_text (search_text, rank) values ('crisismerge', 16)
 drop table search_text;
 drop table search_stretch;
 drop table search_thread;
-drop table search_state
+drop table if exists search_state
 
 -- name: forget
 -- For what is too damaged to be dropped: its pages stay, unused, until compacting.

@@ -131,7 +131,7 @@ def _restore(
 
 
 def _is_thread(cli: Invocation, name: str) -> bool:
-    """Whether a name is that of a thread and not of an agent."""
+    """True if a name is that of a thread and not of an agent."""
     with cli.reading() as store:
         if store.agents.thread(name).about or store.agents.checkpoints(name, limit=1):
             return False
@@ -139,7 +139,7 @@ def _is_thread(cli: Invocation, name: str) -> bool:
 
 
 def _typed(store: Store, checkpoint: Checkpoint) -> str:
-    """What to type for a checkpoint of an agent: its step, or the start of its id."""
+    """The text to type for an agent's checkpoint: its step, or the start of its id."""
     thread = store.thread(checkpoint.thread)
     return shown_reference(store, checkpoint, thread).removeprefix(thread.id)
 

@@ -65,7 +65,7 @@ def command(cli: Invocation, *, words: tuple[str, ...], **wanted: Any) -> int:
 def _has_more(
     store: Store, text: str, wanted: dict[str, Any], cursor: int | None
 ) -> bool:
-    """Whether there is a match after a page: a page that is full may be the last."""
+    """True if there is a match after a page: a page that is full may be the last."""
     if cursor is None:
         return False
     following: dict[str, Any] = {**wanted, "limit": 1, "after": cursor}

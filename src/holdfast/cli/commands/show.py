@@ -221,7 +221,7 @@ def _value_lines(value: object) -> Iterator[Line]:
 
 
 def _names_message(store: Store, text: str) -> bool:
-    """Whether a text is the name of a message, and not that of a thread."""
+    """True if a text is the name of a message, and not that of a thread."""
     return bool(_NAMED.fullmatch(text)) and find_thread(store, text) is None
 
 

@@ -1,1 +1,1 @@
-"""What a terminal shows: output, tables, colours, graphs, progress, pager."""
+"""Output on a terminal: tables, colours, graphs, progress, pager."""

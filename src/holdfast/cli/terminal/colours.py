@@ -1,4 +1,4 @@
-"""When to use colours, and the colour of each style; rich is loaded only if needed."""
+"""Colours of styles, and when they are used; rich is loaded only if needed."""
 
 from __future__ import annotations
 

@@ -46,14 +46,14 @@ def escaped(json_text: str) -> str:
 
 
 def width(text: str) -> int:
-    """How many columns a harmless line takes."""
+    """The number of columns that a harmless line takes."""
     if text.isascii():
         return len(text)
     return sum(map(_columns, text))
 
 
 def cut(text: str, columns: int, ellipsis: str) -> str:
-    """As much of a harmless line as fits."""
+    """The beginning of a harmless line that fits."""
     if width(text) <= columns:
         return text
     room = columns - width(ellipsis)

@@ -1,4 +1,4 @@
-"""What a command prints: one JSON document, a stream of them, or lines of text.
+"""The output of a command: one JSON document, a stream of them, or lines of text.
 
 The result goes to standard output, everything else to standard error.
 """
@@ -58,7 +58,7 @@ class Output:
 
     @property
     def is_json(self) -> bool:
-        """Whether a program reads the output."""
+        """True if a program reads the output."""
         return self.options.json or self.options.ndjson
 
     def answer(
@@ -153,13 +153,13 @@ class Output:
 
     @property
     def is_paged(self) -> bool:
-        """Whether a pager shows the lines, so that they may go on without end."""
+        """True if a pager shows the lines, so that they may go on without end."""
         wanted = self.options.pager and not self.is_json
         return wanted and self._is_terminal and bool(_pager())
 
     @property
     def width(self) -> int:
-        """How wide a text may become that is not cut later."""
+        """The columns of a text that is not cut later."""
         return self.columns or WITHOUT_TERMINAL
 
     def time(self, at: int) -> str:

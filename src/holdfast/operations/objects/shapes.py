@@ -36,7 +36,7 @@ class NotStorable(Exception):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """How a class is stored: its name, instance to fields, fields to instance."""
+    """The stored form of a class: its name, instance to fields, fields to instance."""
 
     name: str
     dump: Callable[[Any], Fields]
@@ -54,7 +54,7 @@ def shape_of(class_: type, name: str | None = None) -> Shape:
 
 
 def is_allowable(class_: type) -> bool:
-    """Whether `shape_of` has a shape for a class."""
+    """True if `shape_of` has a shape for a class."""
     return any(applies(class_) for applies, _ in _KINDS)
 
 

@@ -1,0 +1,3 @@
+"""Inner names of the adapter of deepagents."""
+
+from holdfast.adapters.deepagents import _search as search

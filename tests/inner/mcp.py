@@ -1,0 +1,3 @@
+"""Inner names of the MCP server; needs mcp."""
+
+from holdfast.mcp._resources import read as read_resource

@@ -1,0 +1,7 @@
+"""Inner names of the viewer and its server; needs starlette."""
+
+from holdfast._http import SignalFreeServer, bound
+from holdfast.viewer import joining
+from holdfast.viewer.condition import open_without_key
+from holdfast.viewer.reading import READINGS, query_of
+from holdfast.viewer.steering import STEERINGS
