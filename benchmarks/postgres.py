@@ -248,7 +248,7 @@ def _first(store: holdfast.Store) -> Work:
 
 def _count_trips(store: holdfast.Store, call: Work) -> int:
     packing: Any = store.runner.context.backend
-    connection = packing.backend._connections._kept
+    [connection] = packing.backend._connections._pool._pool
     with tempfile.TemporaryFile() as trace:
         connection.pgconn.trace(trace.fileno())
         call()

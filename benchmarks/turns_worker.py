@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count, cycle, islice
 from typing import Any
@@ -54,11 +55,11 @@ def load(store: holdfast.Store, _: str) -> Iterator[Step]:
         yield thread.load
 
 
-def first_load(store: holdfast.Store, path: str) -> Iterator[Step]:
+def first_load(store: holdfast.Store, place: str) -> Iterator[Step]:
     store.thread("first").save({"messages": messages(1_000)})
 
     def step() -> None:
-        with holdfast.open(path, durability="normal") as other:
+        with opened(place, "first_load") as other:
             other.thread("first").load()
 
     while True:
@@ -129,7 +130,22 @@ def search(store: holdfast.Store, _: str) -> Iterator[Step]:
         yield lambda: store.search(next(words))
 
 
-WORKS: dict[str, tuple[int, Callable[[holdfast.Store, str], Iterator[Step]]]] = {
+def append_in_threads(store: holdfast.Store, _: str) -> Iterator[Step]:
+    """Sixteen threads of the program, each with a thread of its own to append to."""
+    threads = [store.thread(f"beside {number}") for number in range(16)]
+    pool = ThreadPoolExecutor(len(threads))
+    added = messages(2)
+
+    def appended(thread: holdfast.Thread) -> None:
+        for _ in range(4):
+            thread.append(messages=added)
+
+    while True:
+        yield lambda: list(pool.map(appended, threads))
+
+
+Works = dict[str, tuple[int, Callable[[holdfast.Store, str], Iterator[Step]]]]
+ON_FILES: Works = {
     "append": (20, append),
     "save of 1,000 messages": (4, save),
     "small save": (20, small_save),
@@ -140,21 +156,41 @@ WORKS: dict[str, tuple[int, Callable[[holdfast.Store, str], Iterator[Step]]]] = 
     "recorded turn with two calls": (5, recorded_turn),
     "search": (5, search),
 }
+ON_POSTGRES: Works = {
+    "append": (5, append),
+    "save of 1,000 messages": (2, save),
+    "small save": (5, small_save),
+    "load": (5, load),
+    "first load": (2, first_load),
+    "record": (5, record),
+    "search": (5, search),
+    "appends in 16 threads": (1, append_in_threads),
+}
 
 
-def main(folder: str) -> None:
+def opened(place: str, name: str) -> holdfast.Store:
+    """The store of a work: a file in a folder, or a schema of a database."""
+    if place.startswith("postgresql:"):
+        return holdfast.open(place, schema=name, durability="normal")
+    return holdfast.open(os.path.join(place, f"{name}.db"), durability="normal")
+
+
+def main(place: str) -> None:
+    """Print for each work that is asked for the seconds passed, and those worked."""
     steps: dict[str, Iterator[Step]] = {}
+    works = ON_FILES if os.path.isabs(place) else ON_POSTGRES
     for work in map(str.strip, sys.stdin):
-        size, make = WORKS[work]
+        size, make = works[work]
         if work not in steps:
-            path = os.path.join(folder, f"{make.__name__}.db")
-            steps[work] = make(holdfast.open(path, durability="normal"), path)
-            next(steps[work])()
+            steps[work] = make(opened(place, make.__name__), place)
+            for step in islice(steps[work], 5):
+                step()
         block = list(islice(steps[work], size))
-        start = time.process_time()
+        passed, worked = time.perf_counter(), time.process_time()
         for step in block:
             step()
-        print(time.process_time() - start, flush=True)
+        worked = time.process_time() - worked
+        print(time.perf_counter() - passed, worked, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,15 @@ down what is printed now, to be read before it is kept.
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
 import stores
 import transcripts
 from forks import forks
+
+from inner.cli import NAMES
 
 GOLDEN = Path(__file__).parent / "golden"
 TRANSCRIPTS = sorted(path.name for path in GOLDEN.glob("*.txt"))
@@ -23,6 +26,7 @@ MAKERS = {
     "effects.txt": stores.make_trip,
     "hostile.txt": stores.make_hostile,
     "journal.txt": stores.make_trip,
+    "resolve.txt": stores.make_trip,
     "restore.txt": stores.make_agent,
     "search.txt": stores.make_travel,
     "waiting.txt": stores.make_trip,
@@ -48,3 +52,15 @@ def test_commands_print_what_their_transcript_says(name, tmp_path, commands):
         (GOLDEN / name).write_text(found)
         pytest.fail("rewritten: read it, then run again without UPDATE_GOLDEN")
     assert found == expected
+
+
+def test_every_command_has_a_transcript():
+    typed = [
+        shlex.split(command["written"])
+        for name in TRANSCRIPTS
+        for line in (GOLDEN / name).read_text().splitlines()
+        if (command := transcripts.COMMAND.fullmatch(line))
+    ]
+
+    found = {next((word for word in words if word in NAMES), "") for words in typed}
+    assert set(NAMES) == found - {""}

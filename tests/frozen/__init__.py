@@ -1,7 +1,9 @@
 """What users and their programs rely on, written down as it is and compared with now.
 
     api.txt             every public name: its kind, signature, and a digest of its text
-    json/               schemas of all JSON that commands print and the viewer answers
+    json/commands.txt   the schemas of all JSON that commands print
+    json/tools.json     what tools take and give, as models read it
+    json/viewer.txt     what the routes of the viewer's API take and give
     ../fixtures         stores of every format that was ever written, and their content
 
 A test here fails if one of them changes, and shows the difference. If the change is

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_origin
 
 import msgspec
 from typing_extensions import is_protocol
@@ -49,19 +49,22 @@ Definition: TypeAlias = Function | ast.ClassDef
 
 
 def listing() -> str:
-    """All public modules, and the classes of ours that their names lead to."""
+    """All public modules, and the types of ours that names of holdfast lead to."""
     modules = {name: importlib.import_module(name) for name in sorted(_module_names())}
     offered = {name: _offered(module) for name, module in modules.items()}
-    values = [value for pairs in offered.values() for _, value in pairs]
-    public = [value for value in values if isinstance(value, type)]
-    known = {kind.__name__ for kind in public}
+    known = {
+        value.__name__
+        for pairs in offered.values()
+        for _, value in pairs
+        if isinstance(value, type)
+    }
     sections = [
         "\n".join([f"# {name} {_digest(modules[name])}", *_lines(pairs, name, known)])
         for name, pairs in offered.items()
     ]
-    roots = [value for _, value in offered["holdfast"]]
-    reached = [(kind.__name__, kind) for kind in _reached(roots, public)]
-    others = sorted("\n".join(_named(name, kind, known)) for name, kind in reached)
+    listed = {(name, id(value)) for pairs in offered.values() for name, value in pairs}
+    reached = _reached([value for _, value in offered["holdfast"]], listed)
+    others = sorted("\n".join(_named(*named, known)) for named in reached)
     adapters = map(_adapter, sorted(SOURCE.glob("adapters/*/__init__.py")))
     others = ["# what annotations of names of holdfast name", *others]
     return "\n\n".join([_packaging(), *sections, *adapters, "\n".join(others)]) + "\n"
@@ -200,21 +203,21 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.partition(".")[0] == "holdfast"
 
 
-def _reached(values: list[Any], public: list[type]) -> list[type]:
-    """Classes of ours that annotations of these name, and those that theirs name."""
-    seen = {id(kind) for kind in public}
-    found = []
+def _reached(
+    values: list[Any], listed: set[tuple[str, int]]
+) -> Iterator[tuple[str, Any]]:
+    """Types of ours that annotations of these name, and those that theirs name."""
+    seen = set(listed)
     waiting = list(values)
     while waiting:
-        for kind in _annotated(waiting.pop()):
-            if id(kind) not in seen:
-                seen.add(id(kind))
-                found.append(kind)
+        for name, kind in _annotated(waiting.pop()):
+            if (name, id(kind)) not in seen:
+                seen.add((name, id(kind)))
                 waiting.append(kind)
-    return found
+                yield name, kind
 
 
-def _annotated(value: Any) -> Iterator[type]:
+def _annotated(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type) and _is_ours(value):
         for _, member in members(value, lambda _: True):
             parts = (
@@ -222,11 +225,14 @@ def _annotated(value: Any) -> Iterator[type]:
             )
             yield from _annotated(next((part for part in parts if part), member))
     if isinstance(value, FunctionType | type):
-        texts = " ".join(map(str, value.__annotations__.values()))
+        given = value.__annotations__.items()
+        texts = " ".join(str(text) for name, text in given if name[0] != "_")
         for name in re.findall(r"[A-Z]\w+", texts):
             kind = _names_in(value.__module__).get(name)
             if isinstance(kind, type) and _is_ours(kind):
-                yield kind
+                yield kind.__name__, kind
+            elif get_origin(kind) is not None:  # a name for a type
+                yield name, kind
 
 
 @cache

@@ -12,7 +12,7 @@ from holdfast._api.keywords import (
 )
 from holdfast._api.open import Opening
 from holdfast._api.options import context_over
-from holdfast._api.plugins import ImportOptions
+from holdfast._api.plugins import ImportOptions, write_key_file
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.transfer import LinesOptions
 from holdfast._engine.search import query

@@ -5,6 +5,7 @@ from holdfast._messages.forms import plain_form
 from holdfast._messages.forms.google_adk import read as read_google_adk
 from holdfast._messages.forms.llama_index import read as read_llama_index
 from holdfast._messages.identity import canonical, masked
+from holdfast._messages.item_calls import PAUSED_RUN
 from holdfast._messages.repair import repaired
 from holdfast._messages.tally import Tally, without_last
 from holdfast._messages.transcript import (

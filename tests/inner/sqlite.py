@@ -20,3 +20,4 @@ from holdfast.backends.sqlite._page_repair import PageFile
 from holdfast.backends.sqlite._rows import CODEC, row_checksum, segment_row
 from holdfast.backends.sqlite._search import DAMAGED, TABLES, UNUSED
 from holdfast.backends.sqlite._statements import QUERIES
+from holdfast.backends.sqlite._writer_queue import LockFile

@@ -9,6 +9,7 @@ output and error output. The answer is the exit status of the run.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -57,6 +58,8 @@ def serve(program: Path) -> bool:
 
 def main(name: str) -> None:
     importlib.import_module(f"programs.{name}")
+    # A fork that ends does not look for garbage in what all share, which copies it.
+    gc.freeze()
     program = Path(__file__).with_name(f"{name}.py")
     if serve(program):
         runpy.run_path(str(program), run_name="__main__")

@@ -17,9 +17,9 @@ import holdfast
 from holdfast import Event, HoldfastError, Retention, Store
 from holdfast.selftest._rivals import increment
 from support.children import Child, Gate, report
-from support.stores import backend_of, opened
+from support.stores import opened
 
-SYNC_SECONDS = 0.003
+TRIM_SECONDS = 0.01
 Task = Callable[[Store, int, int], object]
 
 
@@ -44,25 +44,6 @@ def crowd(store: Store, rank: int, count: int) -> object:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     return count
-
-
-def share(store: Store, rank: int, total: int) -> object:
-    """Save until all processes together have made so many changes.
-
-    Every commit takes as long as on a disk: then the others wait for their turn, and
-    who saves how often is not decided by the processor.
-    """
-    backend_of(store).database.writer.set_commit_hook(_as_on_a_disk)
-    thread = store.thread(f"own {rank}")
-    saves = 0
-    while thread.save({"n": saves, "text": "x" * 300}).seq < total:
-        saves += 1
-    return saves
-
-
-def _as_on_a_disk() -> bool:
-    time.sleep(SYNC_SECONDS)
-    return False
 
 
 def back_up(store: Store, rank: int, count: int) -> object:
@@ -161,13 +142,18 @@ def _read_on(
 
 
 def trim(store: Store, rank: int, count: int) -> object:
-    """The first process trims until the others have appended everything."""
+    """The first process trims until the others have appended everything.
+
+    Between two trims it leaves them time: without a pause, the processor decides
+    whether they get on beside it.
+    """
     stream = store.stream("log")
     if rank > 0:
         return [stream.append({"n": n}, key=f"{rank}:{n}") for n in range(count)]
     total = (int(sys.argv[3]) - 1) * count
     removed = 0
     while removed < total - 5:
+        time.sleep(TRIM_SECONDS)
         removed += stream.trim(last=5)
     return removed
 
@@ -191,7 +177,6 @@ TASKS: dict[str, Task] = {
         append,
         crowd,
         increment,
-        share,
         back_up,
         replicate,
         trim,

@@ -92,6 +92,7 @@ class Original:
         self.place = Place(url, "holdfast")
         build_it(url)
         self.place.run("create schema original")
+        self.columns = {table: self._written_columns(table) for table in TABLES}
         for table in TABLES:
             self.place.run(f"create table original.{table} as table hf.{table}")
         self.numbers = {
@@ -99,15 +100,21 @@ class Original:
             for name in ("seq", "number")
         }
 
+    def _written_columns(self, table):
+        """The columns of a table that the server does not compute."""
+        [(columns,)] = self.place.run(
+            "select string_agg(attname, ', ') from pg_attribute"
+            f" where attrelid = 'hf.{table}'::regclass and attnum > 0"
+            " and attgenerated = '' and not attisdropped"
+        )
+        return columns
+
     def restore(self):
-        commands = [
-            part
-            for table in TABLES
-            for part in (
-                f"delete from holdfast.{table}",
-                f"insert into holdfast.{table} table original.{table}",
-            )
-        ]
+        commands = []
+        for table, columns in self.columns.items():
+            insert = f"insert into holdfast.{table} ({columns})"
+            commands.append(f"delete from holdfast.{table}")
+            commands.append(f"{insert} select {columns} from original.{table}")
         commands += [
             f"select setval('holdfast.{name}', {last})"
             for name, last in self.numbers.items()
@@ -118,5 +125,5 @@ class Original:
 
 def only_connection(connections):
     """The connection of a pool of one: idle in the pool, or kept beside it."""
-    [found] = connections._pool._pool or [connections._kept.connection]
+    [found] = connections._pool._pool
     return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 from support.folders import DOCS, ROOT, TESTS
+from support.programs import run_and_read
 
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 
@@ -37,14 +36,13 @@ def shown(page: Path) -> str:
     return "".join(output for _, output in BLOCK.findall(page.read_text()))
 
 
+def code_of(page: Path) -> str:
+    """The programs of a page as one."""
+    return "\n".join(code for code, _ in BLOCK.findall(page.read_text()))
+
+
 def printed(page: Path, folder: Path) -> str:
     """What the programs of a page print, run as one in a folder."""
-    blocks = [code for code, _ in BLOCK.findall(page.read_text())]
-    assert blocks
-    return subprocess.run(
-        [sys.executable, "-c", "\n".join(blocks)],
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-    ).stdout
+    status, out, err = run_and_read("page_code", page, folder)
+    assert status == 0, err
+    return out

@@ -70,16 +70,20 @@ class Programs:
 KEPT = Programs()
 
 
+def run_and_read(name: str, *arguments: object) -> tuple[int, str, str]:
+    """The exit status of a program, and what it prints to output and error output."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        status = KEPT.named(name).run([str(word) for word in arguments], out, err)
+        out.seek(0)
+        err.seek(0)
+        return status, out.read(), err.read()
+
+
 def run_program(name: str, *arguments: object) -> list[Any]:
     """The lines of JSON a program prints; it must end well."""
     if QUICK:
         pytest.skip("starts processes: make test")
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        program = KEPT.named(name)
-        status = program.run([str(argument) for argument in arguments], out, err)
-        out.seek(0)
-        err.seek(0)
-        printed, said = out.read(), err.read()
+    status, printed, said = run_and_read(name, *arguments)
     assert status == 0, f"status {status}: {said}"
     # Shown when a test fails: what went wrong in children.
     sys.stderr.write(said)

@@ -344,6 +344,13 @@ def test_a_call_that_a_signal_ends_takes_no_connection_with_it(step, least, olde
     assert forked
 
 
+def test_the_handler_of_a_signal_saves_wherever_it_interrupts_a_call(oldest):
+    [(calls, called, handled)] = run_program("save_in_handlers", oldest, 3)
+
+    assert calls > 30
+    assert (called, handled) == (calls, calls - 1)
+
+
 def test_calls_in_flight_end_well_when_a_store_is_closed(url):
     async def work():
         store = await holdfast.open_async(url, pool=(1, 4))

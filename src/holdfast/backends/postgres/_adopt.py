@@ -27,7 +27,11 @@ async def adopt(db: Statements, adoption: Adoption) -> None:
     """Insert what is not there yet, with the numbers it had."""
     if adoption.anew:
         await _drop(db, adoption.family)
-    await _insert(db, adoption)
+    await _insert_segments(db, adoption.family, adoption.segments)
+    for thread in adoption.threads:
+        await _insert_thread(db, thread_row(thread))
+    for name, values in record_statements(CODEC, adoption):
+        await db.rows(name, **values)
     await _pass_numbers(db, adoption)
     # What is new may have changed before what is indexed already.
     await _search.reset(db)
@@ -41,14 +45,6 @@ async def _drop(db: Statements, family: int) -> None:
         await db.rows("drop_name", name=name, number=number)
     for drop in ("drop_checkpoints", "drop_segments", "drop_entries", "drop_moves"):
         await db.rows(drop, family=family)
-
-
-async def _insert(db: Statements, adoption: Adoption) -> None:
-    await _insert_segments(db, adoption.family, adoption.segments)
-    for thread in adoption.threads:
-        await _insert_thread(db, thread_row(thread))
-    for name, values in record_statements(CODEC, adoption):
-        await db.rows(name, **values)
 
 
 async def _insert_thread(db: Statements, row: ThreadRow) -> None:

@@ -24,7 +24,6 @@ from holdfast._port import (
 from holdfast._values.records import Change, Page, Run, Segment
 from holdfast.backends.postgres import _migrations, _outcome, _search, _write
 from holdfast.backends.postgres._adopt import admit, adopt
-from holdfast.backends.postgres._arrays import texts
 from holdfast.backends.postgres._commit import Commits
 from holdfast.backends.postgres._connections import (
     Borrowed,
@@ -34,8 +33,8 @@ from holdfast.backends.postgres._connections import (
     use,
 )
 from holdfast.backends.postgres._errors import NOT_ALLOWED
-from holdfast.backends.postgres._feed import follow
 from holdfast.backends.postgres._inspection import PostgresInspection
+from holdfast.backends.postgres._listener import follow
 from holdfast.backends.postgres._pools import BlockingConnections, NativeConnections
 from holdfast.backends.postgres._prune import DryRun, PostgresPrune
 from holdfast.backends.postgres._read import (
@@ -47,9 +46,14 @@ from holdfast.backends.postgres._read import (
     reads_all,
 )
 from holdfast.backends.postgres._retry import Attempts, RetryingSessions
-from holdfast.backends.postgres._server import check_path, read_only, refusal
+from holdfast.backends.postgres._server import (
+    Pooler,
+    Settings,
+    check_path,
+    read_only,
+    refusal,
+)
 from holdfast.backends.postgres._session import Session
-from holdfast.backends.postgres._settings import Pooler, Settings
 from holdfast.backends.postgres._statements import (
     Statements,
     checked_schema,
@@ -144,10 +148,14 @@ class PostgresBackend:
 
     async def prune(self, plan: Prune) -> Pruned:
         self._check_writable()
+
+        async def count(db: Statements) -> Pruned:
+            counts = DryRun(db, plan)
+            await counts.carry_out()
+            return counts.pruned
+
         if plan.dry_run:
-            return await self._sessions.use(
-                lambda db: self._count(db, plan), Limit.STATEMENT
-            )
+            return await self._sessions.use(count, Limit.STATEMENT)
         done: list[PostgresPrune] = []
 
         async def carry_out(db: Statements) -> Pruned:
@@ -164,11 +172,6 @@ class PostgresBackend:
             return None
 
         return await self._sessions.use(_outcome.Once(carry_out, find), Limit.STATEMENT)
-
-    async def _count(self, db: Statements, plan: Prune) -> Pruned:
-        counts = DryRun(db, plan)
-        await counts.carry_out()
-        return counts.pruned
 
     async def adopt(self, adoption: Adoption) -> None:
         self._check_writable()
@@ -203,7 +206,7 @@ class PostgresBackend:
             raise Unsupported("a transaction cannot be compacted in; use the store")
 
         async def shrink(db: Statements) -> None:
-            refused = await db.rows("refused_vacuum", tables=texts(TABLES))
+            refused = await db.rows("refused_vacuum", tables=[*TABLES])
             if refused:
                 names = ", ".join(name for (name,) in refused)
                 raise Unsupported(
@@ -258,7 +261,9 @@ class PostgresBackend:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        if isinstance(query, Outdated) and not self._can_index():
+        # In a caller's transaction, other searches would wait until it ends.
+        cannot_index = self._settings.read_only or self._is_borrowed
+        if cannot_index and isinstance(query, Outdated):
             return Page(())
         limit = Limit.ANSWER if reads_all(query) else Limit.CALL
         return await self._sessions.use(lambda db: read_page(db, query), limit)
@@ -291,10 +296,6 @@ class PostgresBackend:
         is_whole = await self._sessions.use(catch_up, Limit.STATEMENT)
         if batch.is_last and not is_whole:
             await self._sessions.use(complete, Limit.ANSWER)
-
-    def _can_index(self) -> bool:
-        # In the caller's transaction, other searches would wait until it ends.
-        return not (self._settings.read_only or self._is_borrowed)
 
     async def mend(self) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Where sessions come from, how connections are made, and a caller's connection."""
+"""Sources of sessions: the protocol, a caller's connection, and options to connect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from holdfast.backends._sql.rows import Row
 from holdfast.backends.postgres._listener import BlockingPoller, Listener, NativePoller
-from holdfast.backends.postgres._server import PATH, check_path
+from holdfast.backends.postgres._server import PATH, Settings, check_path
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
     Session,
 )
-from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._timeout import Limit
 from holdfast.errors import Unstorable, Unsupported
 
@@ -30,7 +29,7 @@ CONNECT_SECONDS = 2
 
 
 class Connections(Protocol):
-    """Where sessions come from."""
+    """A source of sessions: a pool, or a caller's connection."""
 
     @property
     def blocking(self) -> bool: ...
@@ -163,7 +162,7 @@ def _is_sound(conninfo: str) -> bool:
 
 
 def connect_options(settings: Settings) -> dict[str, Any]:
-    """How connections are made.
+    """The options of the driver for a new connection.
 
     Nothing is set for the session: behind a pooler, the next transaction may run in
     another session.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, Connection, errors
 
-from holdfast.backends.postgres._settings import Pooler
-from holdfast.errors import Busy, FormatMismatch, HoldfastError, Unsupported
+from holdfast._port import Write
+from holdfast.backends._sql.conflicts import taken_id, taken_segment
+from holdfast.backends.postgres._server import Pooler
+from holdfast.errors import Busy, Conflict, FormatMismatch, HoldfastError, Unsupported
 
 # What `enter` raises if the schema has another format than the program.
 OTHER_FORMAT = "HF001"
@@ -31,6 +34,7 @@ NO_ANSWER = (
     "the server did not answer in time; it may still do what was asked: look before you"
     " repeat a change, or repeat it with the same `expect` or `id`"
 )
+_KEY = re.compile(r"\b(checkpoint|segment)_\w+")
 # The code of what the role of the database has no right to.
 NOT_ALLOWED = "not_allowed"
 # psycopg has no public name for it.
@@ -120,19 +124,14 @@ def _own_translation(
         return Busy(NO_ANSWER, code="no_answer")
     if isinstance(error, errors.ReadOnlySqlTransaction):
         return OnlyReads(_text(error))
-    if gone or _is_unanswered(error) or isinstance(error, TURNED_AWAY):
+    # Errors of the server have a code. libpq keeps a connection whose socket has failed
+    # in a way that it does not know.
+    is_unanswered = isinstance(error, psycopg.OperationalError) and not error.sqlstate
+    if gone or is_unanswered or isinstance(error, TURNED_AWAY):
         return Lost(_text(error))
     if "cached plan" in str(error):
         return Lost(_text(error))
     return _translation(error)
-
-
-def _is_unanswered(error: psycopg.Error) -> bool:
-    """Whether the error is not the server's, which always has a code.
-
-    libpq keeps a connection whose socket has failed in a way that it does not know.
-    """
-    return isinstance(error, psycopg.OperationalError) and error.sqlstate is None
 
 
 def _translation(error: psycopg.Error) -> HoldfastError:
@@ -153,6 +152,32 @@ def _translation(error: psycopg.Error) -> HoldfastError:
     if isinstance(error, errors.DiskFull):
         return HoldfastError(f"the server's disk is full: {text}", code="disk_full")
     return HoldfastError(f"PostgreSQL refused: {text}", code="database")
+
+
+def taken(write: Write, error: errors.UniqueViolation) -> Conflict:
+    """Another transaction took a number, name or id that a write wanted."""
+    table = _table(error)
+    if write.checkpoint is not None and table.startswith("checkpoint"):
+        return taken_id(write.thread, write.checkpoint.id)
+    if table.startswith("segment"):
+        return taken_segment(write.thread)
+    return Conflict(
+        f"thread {write.thread!r} is being changed by another transaction;"
+        " repeat the change",
+        thread=write.thread,
+    )
+
+
+def _table(error: errors.UniqueViolation) -> str:
+    """The table of a key that is taken, or a partition, which is named after it.
+
+    Citus passes on what a shard said without the field; the message, in any language,
+    has the name of the key, which begins with that of its table.
+    """
+    if error.diag.table_name:
+        return error.diag.table_name
+    found = _KEY.search(error.diag.message_primary or "")
+    return found[0] if found else ""
 
 
 def _text(error: psycopg.Error) -> str:

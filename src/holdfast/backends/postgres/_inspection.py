@@ -17,7 +17,6 @@ from holdfast.backends._sql.inspection import (
 )
 from holdfast.backends._sql.reads import LATEST
 from holdfast.backends._sql.rows import CheckpointRow, EntryRow, Row, ThreadRow
-from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._errors import Lost, broken
 from holdfast.backends.postgres._rows import CODEC, piece_values
 from holdfast.backends.postgres._statements import Statements
@@ -51,7 +50,7 @@ class PostgresInspection:
         return await self._rescue.families(numbers, heads_only=heads_only)
 
     async def _family_rows(self, name: str, numbers: Sequence[int]) -> list[Row]:
-        return await self._rows(name, families=int8s(numbers))
+        return await self._rows(name, families=[*numbers])
 
     async def threads(self, after: Place) -> Portion[ThreadRecord]:
         values = {"after": after.number, "limit": CHUNK}
@@ -89,7 +88,7 @@ class PostgresInspection:
         return self._rescue.portion(self._rescue.entries(found, names), end)
 
     async def headed_by(self, lost: Sequence[int]) -> list[str]:
-        found = await self._rows("headed_by", lost=int8s(lost))
+        found = await self._rows("headed_by", lost=[*lost])
         return [name for (name,) in found]
 
     async def checkpoint(self, family: int, id_: str) -> Checkpoint | None:
@@ -100,7 +99,7 @@ class PostgresInspection:
             return None
 
     async def _names(self, numbers: set[int]) -> list[Row]:
-        return await self._rows("names_of", numbers=int8s([*numbers]))
+        return await self._rows("names_of", numbers=[*numbers])
 
     async def segments(
         self, wanted: Sequence[tuple[int, Run]]
@@ -123,7 +122,7 @@ class PostgresInspection:
         return int(count)
 
     async def count_segments(self, families: Sequence[int]) -> list[int]:
-        found = await self._rows("count_segments", families=int8s(families))
+        found = await self._rows("count_segments", families=[*families])
         return [count for (count,) in found]
 
     async def count_strays(self) -> int:
@@ -145,5 +144,5 @@ class PostgresInspection:
 
 
 def _end(rows: list[Row], place: Callable[[Row], Place]) -> Place | None:
-    """Where the next portion begins, ``None`` if these rows are the last."""
+    """The place at which the next portion begins, ``None`` after the last rows."""
     return place(rows[-1]) if len(rows) == CHUNK else None

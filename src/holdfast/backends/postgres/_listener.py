@@ -1,4 +1,4 @@
-"""Waiting for the server's notification of changes, or polling where there is none.
+"""Follows the feed: waits for notifications of changes, or polls where there are none.
 
 One connection outside of the pool listens for all callers: one of the waiting callers
 waits for the server and wakes the others.
@@ -16,11 +16,15 @@ from typing import Any, Protocol
 import psycopg
 from psycopg import AsyncConnection, Connection
 
-from holdfast.backends.postgres._settings import Pooler
+from holdfast._values.records import Change, Page
+from holdfast.backends.postgres._read import FeedPage
+from holdfast.backends.postgres._server import Pooler
 
 # Seconds between reads of the feed without notifications, and with them: then a read
 # only finds changes that were missed while the listening connection was broken.
 POLL_SECONDS, LISTEN_SECONDS = 0.1, 0.5
+# Seconds between reads while a transaction that may add to the feed is running.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.2
 
 
 class Listener(Protocol):
@@ -30,7 +34,7 @@ class Listener(Protocol):
     def count(self) -> int: ...
 
     async def listen(self) -> bool:
-        """Begin to listen, if possible; whether this call began it."""
+        """Begin to listen, if possible; true if this call began it."""
         ...
 
     async def wait(self, timeout: float, since: int) -> None:
@@ -40,6 +44,25 @@ class Listener(Protocol):
     async def close(self) -> None:
         """Stop listening."""
         ...
+
+
+async def follow(
+    read: Callable[[], Awaitable[FeedPage]], listener: Listener, timeout: float
+) -> Page[Change]:
+    """The first page that is not empty, or an empty one after the timeout."""
+    deadline = time.monotonic() + timeout
+    pause = SHORTEST_PAUSE
+    while True:
+        heard = listener.count
+        found = await read()
+        remaining = deadline - time.monotonic()
+        if found.page or remaining <= 0:
+            return found.page
+        if await listener.listen():
+            continue  # read what was committed before we listened
+        pause = min(pause * 2, LONGEST_PAUSE) if found.is_pending else SHORTEST_PAUSE
+        longest = min(pause, remaining) if found.is_pending else remaining
+        await listener.wait(longest, since=heard)
 
 
 class BlockingPoller:
@@ -108,17 +131,14 @@ class BlockingListener:
             with contextlib.closing(found):
                 self.count += next(found, None) is not None
         except psycopg.Error:
-            self._forget(connection)
+            connection.close()
+            with self._changed:
+                if self._connection is connection:
+                    self._connection = None
         finally:
             with self._changed:
                 self._has_leader = False
                 self._changed.notify_all()
-
-    def _forget(self, connection: Connection[Any]) -> None:
-        connection.close()
-        with self._changed:
-            if self._connection is connection:
-                self._connection = None
 
     async def close(self) -> None:
         with self._changed:

@@ -68,7 +68,9 @@ async def migrate(session: Session, schema: str, *, partitions: int | None) -> N
         if present:
             await _drop_functions(session, schema)
         else:
-            await _begin(session, schema)
+            if await session.rows(within(schema, _SCHEMA), {}) != [(True,)]:
+                await session.rows(within(schema, _NEW_SCHEMA), {})
+            await session.rows(within(schema, _BOOK), {})
         for number, file in enumerate(MIGRATIONS[present:], present + 1):
             for statement in split(prepared(text_of(file), partitions)):
                 await session.rows(within(schema, statement), {})
@@ -85,12 +87,6 @@ async def _drop_functions(session: Session, schema: str) -> None:
         for (old,) in await session.rows(within(schema, find), {"name": name}):
             drop = f"drop {kind} if exists {old} cascade"
             await session.rows(within(schema, drop), {})
-
-
-async def _begin(session: Session, schema: str) -> None:
-    if await session.rows(within(schema, _SCHEMA), {}) != [(True,)]:
-        await session.rows(within(schema, _NEW_SCHEMA), {})
-    await session.rows(within(schema, _BOOK), {})
 
 
 async def found_format(session: Session, schema: str) -> int:

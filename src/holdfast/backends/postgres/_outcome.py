@@ -56,7 +56,7 @@ class Trace(NamedTuple):
 
 
 async def was_committed(db: Statements, trace: Trace | None, durable: Durable) -> bool:
-    """Whether the transaction with a trace was committed, and durably."""
+    """True if the transaction with a trace was committed; waits until it is durable."""
     if trace is None or await db.row("happened", **trace._asdict()) != (True,):
         return False
     await confirm(db, trace.family, durable)

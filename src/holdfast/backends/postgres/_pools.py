@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import _thread
 import asyncio
+import logging
 import os
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Awaitable, Callable
-from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar, cast
 
 import psycopg
 from psycopg import AsyncConnection, Connection
-from psycopg.pq import TransactionStatus
 from psycopg_pool import AsyncConnectionPool, ConnectionPool, PoolClosed, PoolTimeout
 
 from holdfast.backends.postgres._connections import connect_options
 from holdfast.backends.postgres._errors import ORDERLY, Lost, NoneFree, Unreached
-from holdfast.backends.postgres._execution import Execution
 from holdfast.backends.postgres._listener import (
     BlockingListener,
     Listener,
     NativeListener,
 )
-from holdfast.backends.postgres._log_filter import POOL, install_filter
-from holdfast.backends.postgres._server import FIX_PATH
+from holdfast.backends.postgres._server import FIX_PATH, Settings
 from holdfast.backends.postgres._session import (
     BlockingSession,
     NativeSession,
     Session,
     register_types,
 )
-from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._timeout import (
     SHORTEST,
     Limit,
@@ -45,21 +40,57 @@ from holdfast.errors import Closed, HoldfastError
 
 T = TypeVar("T")
 
+# A statement is prepared after so many runs: preparing it earlier costs a round trip.
+PREPARED_AFTER = 2
+# So many prepared statements are kept; then the one used longest ago is forgotten.
+MOST_PREPARED = 200
+
 # How long a caller waits for a free connection before the wait is looked at again, and
 # how long while the server cannot be reached. The pool gives up connecting after the
 # shorter time too; the next caller makes it try again.
 WAIT, SHORT_WAIT = 1.0, 0.25
 # Threads, or tasks, that make connections.
 WORKERS = 3
-# For so many seconds a connection may be kept beside the pool, which replaces what is
-# older than an hour.
-KEPT = 3000.0
+# The name of our pools in what psycopg logs, and the classes of our connections.
+POOL = "holdfast"
+OURS = (TimedConnection, TimedAsyncConnection)
+
+
+class DebugFilter(logging.Filter):
+    """Lowers psycopg's warnings about our pools to DEBUG: callers get errors instead.
+
+    Warnings about the program's own pools and connections are left as they are.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING and self._is_ours(record.args):
+            record.levelno, record.levelname = logging.DEBUG, "DEBUG"
+            return logging.getLogger(record.name).isEnabledFor(logging.DEBUG)
+        return True
+
+    def _is_ours(self, arguments: object) -> bool:
+        if not isinstance(arguments, tuple):
+            return False
+        named = cast("tuple[object, ...]", arguments)
+        return any(
+            argument == POOL
+            or isinstance(getattr(argument, "connection", argument), OURS)
+            for argument in named
+        )
+
+
+def install_filter() -> None:
+    """Add the filter to psycopg's loggers, once."""
+    for name in ("psycopg", "psycopg.pool"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(found, DebugFilter) for found in logger.filters):
+            logger.addFilter(DebugFilter())
 
 
 class PoolWait:
-    """How long to wait for a free connection, and the error if there was none.
+    """The time to wait for a free connection, and the error if there was none.
 
-    Both pools make and lend their connections by it.
+    Both pools use it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -68,12 +99,12 @@ class PoolWait:
         self.failure: psycopg.Error | None = None
 
     def seconds(self, deadline: float) -> float:
-        """How long to wait this time."""
+        """The time to wait in this attempt."""
         longest = WAIT if self.failure is None else SHORT_WAIT
         return max(SHORTEST, min(longest, deadline - time.monotonic()))
 
     def timeout_error(self, made: int) -> Lost:
-        """Why there was no connection; ``made`` is how many the pool has."""
+        """The error if there was no connection in a pool that has ``made`` some."""
         if self.failure is not None:
             return Unreached(str(self.failure).strip())
         if made >= self._settings.largest:
@@ -92,56 +123,24 @@ def _pool_options(settings: Settings) -> dict[str, Any]:
 
 
 def _time_to_close(settings: Settings) -> float:
-    """How long to wait for each worker of a pool, which may be connecting."""
+    """The time to wait for each worker of a pool, which may be connecting."""
     return min(WAIT, settings.timeout) / WORKERS
+
+
+Pool = ConnectionPool[TimedConnection]
 
 
 # --- blocking -------------------------------------------------------------------------
 
 
-class Lease(weakref.ref[BlockingSession]):
-    """Tells the pool that a connection is free, however its session ended.
-
-    A signal's handler can raise between any two calls of the main thread, also in what
-    gives a session back. Then nothing refers to the session any more, and its lease is
-    among the free ones.
-    """
-
-    __slots__ = ("connection", "is_sound")
-
-    connection: TimedConnection | None
-    is_sound: bool
-
-
-def _unbroken(work: Callable[[], T]) -> T:
-    """Do something with the pool where no signal's handler can break into it.
-
-    Only the main thread runs handlers, and the pool's own books would be wrong from
-    then on: so another thread does it. `threading.Thread` is no better than the pool.
-    """
-    if threading.get_ident() != threading.main_thread().ident:
-        return work()
-    outcomes: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            outcomes.put((work(), None))
-        except BaseException as error:  # noqa: BLE001 - raised in the main thread
-            outcomes.put((None, error))
-
-    _thread.start_new_thread(run, ())
-    result, error = outcomes.get()
-    if error is not None:
-        raise error
-    return cast("T", result)
-
-
 class BlockingConnections:
     """A pool of blocking connections.
 
-    The last one given back is kept beside the pool while no caller waits for one. The
-    pool lends its connections in turn: a single caller would go from one process of the
-    server to the next. And lending took 20 of the 103 calls of an append.
+    A signal's handler can raise between any two calls of the main thread, also inside
+    of the pool, whose books would be wrong from then on, or use the store itself, while
+    the pool's locks are held. So the main thread notes the pool that it takes a
+    connection from until it has returned it. If it finds a note when it takes the next
+    one, it leaves that pool, with its connections, and begins another.
     """
 
     blocking = True
@@ -157,23 +156,24 @@ class BlockingConnections:
     def _begin(self) -> None:
         self._lock = threading.RLock()  # a signal's handler may use the store
         self._wait = PoolWait(self._settings)
-        self._pool: ConnectionPool[TimedConnection] | None = None
-        self._kept: BlockingSession | None = None
-        self._waiting = 0
-        # What is not lent any more and not in the pool yet.
-        self._free: deque[Lease] = deque()
+        self._pool: Pool | None = None
+        # The pool of which the main thread has, or is about to get, a connection.
+        self._used_by_main: Pool | None = None
         self.listener: Listener = BlockingListener(
             self.connect, self._channel, self._settings.pooler
         )
 
-    def _opened(self) -> ConnectionPool[TimedConnection]:
+    def _opened(self) -> Pool:
         with self._lock:
             if self._closed:
                 raise Closed
             if self._pool is None:
                 # The pool only calls ``connect`` of the class: this object has it too.
                 maker = cast("type[TimedConnection]", self)
+                # It may grow when it has lent its first connection: otherwise it would
+                # make a second while its first caller waits, and lend both in turn.
                 options = _pool_options(self._settings)
+                options |= {"min_size": min(1, self._settings.smallest), "max_size": 1}
                 self._pool = ConnectionPool(
                     connection_class=maker, open=True, **options
                 )
@@ -188,15 +188,17 @@ class BlockingConnections:
             raise
         self._wait.failure = None
         register_types(made)
-        made.execution = Execution(made, self._settings.pooler)
+        made.prepare_threshold, made.prepared_max = PREPARED_AFTER, MOST_PREPARED
         made.set_timeout(self._settings.timeout)
-        made.is_alive, made.kept_until = self._is_alive, time.monotonic() + KEPT
-        if not self._settings.pooler.in_use:
-            made.execute(FIX_PATH, [made.info.backend_pid])
+        made.is_alive = self._is_alive
+        pooler = self._settings.pooler
+        if not pooler.in_use:
+            fixed = made.execute(FIX_PATH, [made.info.backend_pid])
+            pooler.in_use |= not fixed.rowcount
         return made
 
     def _is_alive(self) -> bool:
-        """Whether the server accepts another connection: then it is only busy."""
+        """True if the server accepts another connection: then it is only busy."""
         try:
             with Connection.connect(**connect_options(self._settings)):
                 return True
@@ -204,58 +206,45 @@ class BlockingConnections:
             return False
 
     async def take(self, limit: Limit, deadline: float) -> BlockingSession:
-        if self._free:
-            _unbroken(self._return_free)
-        with self._lock:
-            session, self._kept = self._kept, None
-        if session is None:
-            session = _unbroken(lambda: self._lend(deadline))
-        connection = cast("TimedConnection", session.connection)
+        if _is_main_thread():
+            self._leave_interrupted()
+        pool, connection = self._lent(deadline)
         connection.limit, connection.deadline = limit, deadline
+        session = BlockingSession(connection, self._settings.pooler)
+        session.lender = pool
         return session
 
-    def _lend(self, deadline: float) -> BlockingSession:
-        with self._lock:
-            session, self._kept = self._kept, None
-            # As long as a caller waits, what is given back goes to the pool.
-            self._waiting += session is None
-        if session is not None:
-            return session
-        try:
-            pool = self._pool or self._opened()
-            connection = pool.getconn(self._wait.seconds(deadline))
-        except PoolClosed:
-            raise Closed from None
-        except PoolTimeout:
-            assert self._pool is not None
-            made = self._pool.get_stats()["pool_size"]
-            raise self._wait.timeout_error(made) from None
-        finally:
-            with self._lock:
-                self._waiting -= 1
-        session = self._session(connection)
-        lease = connection.lease = Lease(session, self._free.append)
-        lease.connection, lease.is_sound = connection, False
-        return session
-
-    def _session(self, connection: TimedConnection) -> BlockingSession:
-        return BlockingSession(connection, self._settings.pooler, connection.execution)
-
-    def _return_free(self) -> None:
-        """Return to the pool what is not lent any more."""
-        assert self._pool is not None
+    def _lent(self, deadline: float) -> tuple[Pool, TimedConnection]:
         while True:
+            pool = self._opened()
+            if _is_main_thread():
+                self._used_by_main = pool
             try:
-                lease = self._free.popleft()
-            except IndexError:
-                return
-            connection, lease.connection = lease.connection, None
-            if connection is None:
-                continue
-            connection.lease = None
-            if not lease.is_sound:
-                connection.close()
-            self._pool.putconn(connection)
+                connection = pool.getconn(self._wait.seconds(deadline))
+                if pool.max_size < self._settings.largest:
+                    pool.resize(self._settings.smallest, self._settings.largest)
+            except PoolClosed:
+                continue  # left by the main thread, unless the store is closed
+            except PoolTimeout:
+                made = pool.get_stats()["pool_size"]
+                self._end_use()
+                raise self._wait.timeout_error(made) from None
+            return pool, connection
+
+    def _leave_interrupted(self) -> None:
+        """Leave the pool that the main thread was interrupted with."""
+        left = self._used_by_main
+        if left is None:
+            return
+        if self._pool is left:
+            self._pool = None
+        # By another thread: what was interrupted may go on, and have the pool's lock.
+        _thread.start_new_thread(left.close, (_time_to_close(self._settings),))
+        self._used_by_main = None
+
+    def _end_use(self) -> None:
+        if _is_main_thread():
+            self._used_by_main = None
 
     async def take_separate(self, limit: Limit) -> BlockingSession:
         if self._closed:
@@ -265,33 +254,18 @@ class BlockingConnections:
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
         connection.limit = limit
-        return self._session(connection)
+        return BlockingSession(connection, self._settings.pooler)
 
     async def give_back(
         self, session: Session, error: BaseException | None = None
     ) -> None:
         assert isinstance(session, BlockingSession)
-        connection = session.connection
-        assert isinstance(connection, TimedConnection)
+        assert session.lender is not None
         # Another error may come from a signal's handler, anywhere in the driver.
-        is_sound = error is None or isinstance(error, ORDERLY)
-        may_be_kept = (
-            is_sound
-            and connection.pgconn.transaction_status == TransactionStatus.IDLE
-            and connection.deadline < connection.kept_until
-            and self._settings.smallest > 0  # otherwise the pool closes what is idle
-        )
-        with self._lock:
-            if may_be_kept and not (self._kept or self._waiting or self._closed):
-                self._kept = session
-                return
-        self._set_free(connection, is_sound=is_sound)
-        _unbroken(self._return_free)
-
-    def _set_free(self, connection: TimedConnection, *, is_sound: bool) -> None:
-        assert connection.lease is not None
-        connection.lease.is_sound = is_sound
-        self._free.append(connection.lease)
+        if not (error is None or isinstance(error, ORDERLY)):
+            session.connection.close()
+        session.lender.putconn(session.connection)
+        self._end_use()
 
     async def pause(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -301,23 +275,18 @@ class BlockingConnections:
             self._closed = True
         await self.listener.close()
         if self._pool is not None:
-            _unbroken(self._close_pool)
-
-    def _close_pool(self) -> None:
-        assert self._pool is not None
-        with self._lock:
-            kept, self._kept = self._kept, None
-        if kept is not None:
-            self._set_free(cast("TimedConnection", kept.connection), is_sound=True)
-        self._return_free()
-        self._pool.close(timeout=_time_to_close(self._settings))
+            self._pool.close(timeout=_time_to_close(self._settings))
 
     def after_fork_in_child(self) -> None:
         """Start with new connections: the parent uses the inherited ones."""
         if self._pool is not None:
             vars(self._pool)["_closed"] = True  # it would wait for its threads
-            _left_behind.append((self._pool, self._kept, self._free, self.listener))
+        _left_behind.append((self._pool, self._used_by_main, self.listener))
         self._begin()
+
+
+def _is_main_thread() -> bool:
+    return threading.get_ident() == threading.main_thread().ident
 
 
 _all_blocking: weakref.WeakSet[BlockingConnections] = weakref.WeakSet()
@@ -386,10 +355,10 @@ class PoolConnector:
 
 
 class SchedulerEvent(asyncio.Event):
-    """What the scheduler of a pool waits for."""
+    """The event that the scheduler of a pool waits for."""
 
     async def wait_timeout(self, timeout: float) -> bool:
-        """Whether the event came within so many seconds."""
+        """True if the event came within so many seconds."""
         try:
             async with asyncio.timeout(timeout):
                 return await self.wait()
@@ -455,11 +424,12 @@ class NativeConnections:
         self._wait.failure = None
         register_types(made)
         pooler = self._settings.pooler
-        made.session = NativeSession(made, pooler, Execution(made, pooler))
+        made.prepare_threshold, made.prepared_max = PREPARED_AFTER, MOST_PREPARED
         made.set_timeout(self._settings.timeout)
         made.is_alive = self._is_alive
         if not pooler.in_use:
-            await made.execute(FIX_PATH, [made.info.backend_pid])
+            fixed = await made.execute(FIX_PATH, [made.info.backend_pid])
+            pooler.in_use |= not fixed.rowcount
         return made
 
     async def _is_alive(self) -> bool:
@@ -479,7 +449,7 @@ class NativeConnections:
         except PoolTimeout:
             raise self._wait.timeout_error(pool.get_stats()["pool_size"]) from None
         connection.limit, connection.deadline = limit, deadline
-        return connection.session
+        return NativeSession(connection, self._settings.pooler)
 
     async def take_separate(self, limit: Limit) -> NativeSession:
         if self._closed:
@@ -489,7 +459,7 @@ class NativeConnections:
         except psycopg.Error as error:
             raise Unreached(str(error).strip()) from error
         connection.limit = limit
-        return connection.session
+        return NativeSession(connection, self._settings.pooler)
 
     async def give_back(
         self, session: Session, error: BaseException | None = None

@@ -6,18 +6,24 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from psycopg.types.numeric import Int2
+
 from holdfast._port import FamilyPlan, Prune, Pruned, Write
 from holdfast._port.removal import merged
 from holdfast._values.graves import SALT_NAME, SALT_SIZE
 from holdfast._values.records import Run, ThreadRecord
 from holdfast.backends._sql.conflicts import stale_plan
 from holdfast.backends.postgres import _search
-from holdfast.backends.postgres._arrays import int2s, int8s, texts
-from holdfast.backends.postgres._locks import hold_threads, in_order_of_names
 from holdfast.backends.postgres._outcome import Trace
 from holdfast.backends.postgres._rows import segment_values
 from holdfast.backends.postgres._statements import Statements
-from holdfast.backends.postgres._write import Durable, PostgresWrite, rewrite
+from holdfast.backends.postgres._write import (
+    Durable,
+    PostgresWrite,
+    hold_threads,
+    in_order_of_names,
+    rewrite,
+)
 
 LAST_NUMBER = 0xFFFF_FFFF
 
@@ -41,7 +47,7 @@ class PruneCounts:
 
     @property
     def pruned(self) -> Pruned:
-        """What was counted so far."""
+        """The counts so far."""
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
 
     async def _check(self, plan: FamilyPlan, dropped: Iterable[int] = ()) -> None:
@@ -49,11 +55,11 @@ class PruneCounts:
         checked = await self.db.row(
             "plan_is_stale",
             family=plan.family,
-            dropped=int8s(list(dropped)),
-            doomed=int8s([c.seq for c in plan.checkpoints]),
+            dropped=list(dropped),
+            doomed=[c.seq for c in plan.checkpoints],
             unmarked=sum(not (c.label or c.tags) for c in plan.checkpoints),
-            children=int8s([r.child.seq for r in plan.relinks]),
-            adopters=int8s(list({r.parent.seq for r in plan.relinks if r.parent})),
+            children=[r.child.seq for r in plan.relinks],
+            adopters=list({r.parent.seq for r in plan.relinks if r.parent}),
             known=plan.known,
         )
         if checked != (False,):
@@ -66,8 +72,8 @@ class DryRun(PruneCounts):
     async def carry_out(self) -> None:
         """Count everything the plan names."""
         for family, threads in self._by_family().items():
-            numbers = int8s([thread.number for thread in threads])
-            changed = int8s([thread.changed for thread in threads])
+            numbers = [thread.number for thread in threads]
+            changed = [thread.changed for thread in threads]
             found = await self.db.row(
                 "measure_threads", family=family, numbers=numbers, changed=changed
             )
@@ -91,7 +97,7 @@ class DryRun(PruneCounts):
     async def _thin_family(self, plan: FamilyPlan) -> None:
         dropped = self._by_family().get(plan.family, [])
         await self._check(plan, [thread.number for thread in dropped])
-        doomed = int8s([c.seq for c in plan.checkpoints])
+        doomed = [c.seq for c in plan.checkpoints]
         await self._count("measure_checkpoints", family=plan.family, doomed=doomed)
         for run, _ in cleared(plan):
             await self._free(plan.family, run)
@@ -203,12 +209,12 @@ class PostgresPrune(PruneCounts):
             durable=self.durable,
             family=plan.family,
             at=self.at,
-            ids=texts([c.id for c in plan.checkpoints]),
-            doomed=int8s([c.seq for c in plan.checkpoints]),
-            firsts=int8s([run.first for run, _ in runs]),
-            lasts=int8s([run.last for run, _ in runs]),
-            whole=int2s([int(is_whole) for _, is_whole in runs]),
-            counts=int8s([segment.count for segment in plan.packed]),
+            ids=[c.id for c in plan.checkpoints],
+            doomed=[c.seq for c in plan.checkpoints],
+            firsts=[run.first for run, _ in runs],
+            lasts=[run.last for run, _ in runs],
+            whole=[Int2(is_whole) for _, is_whole in runs],
+            counts=[segment.count for segment in plan.packed],
             **segment_values(plan.packed),
         )
         if found is None or found[0] is None:

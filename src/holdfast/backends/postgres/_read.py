@@ -31,21 +31,20 @@ from holdfast._values.runs import state_runs
 from holdfast.backends._sql.reads import Reads, Statement, to_changes
 from holdfast.backends._sql.rows import COLUMNS, Row, to_segments
 from holdfast.backends.postgres import _search
-from holdfast.backends.postgres._arrays import int8s
 from holdfast.backends.postgres._rows import CODEC, in_order, piece_values
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Corrupt, Unsupported
 
 T = TypeVar("T")
 
-READS = Reads(CODEC, int8s)
+READS = Reads(CODEC, list)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
 # Of the statement ``state``, those of the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
 
 
 async def run(db: Statements, statement: Statement[T]) -> T:
-    """What the rows of a statement become."""
+    """The rows of a statement as records."""
     return statement.convert(await db.rows(statement.name, **statement.values))
 
 
@@ -106,8 +105,8 @@ async def read_segments(
     found = await db.rows(
         "segments",
         family=family,
-        firsts=int8s([run.first for run in runs]),
-        lasts=int8s([run.last for run in runs]),
+        firsts=[run.first for run in runs],
+        lasts=[run.last for run in runs],
     )
     return _complete(family, runs, to_segments(found, family))
 
@@ -122,7 +121,7 @@ def _complete(
 
 
 def reads_all(query: Query[Any]) -> bool:
-    """Whether an answer may need all rows of a table, and so any amount of time."""
+    """True if an answer may need all rows of a table, and so any amount of time."""
     if isinstance(query, Threads):
         return query.family is None and (bool(query.metadata) or query.limit is None)
     whole = Kinds | Outdated | OutdatedCount | SavedIn | Scattered | Totals | Weights

@@ -9,7 +9,6 @@ from typing import TypeVar
 import msgspec
 
 from holdfast.backends._sql.rows import Row
-from holdfast.backends.postgres._conflicts import outdated_view
 from holdfast.backends.postgres._connections import Borrowed, Connections, use
 from holdfast.backends.postgres._errors import (
     NOT_TRANSLATED,
@@ -18,12 +17,11 @@ from holdfast.backends.postgres._errors import (
     Unreached,
     broken,
 )
-from holdfast.backends.postgres._server import read_only
+from holdfast.backends.postgres._server import Settings, read_only
 from holdfast.backends.postgres._session import Session
-from holdfast.backends.postgres._settings import Settings
 from holdfast.backends.postgres._statements import Statements
 from holdfast.backends.postgres._timeout import Limit
-from holdfast.errors import Busy, HoldfastError
+from holdfast.errors import Busy, Conflict, HoldfastError
 
 T = TypeVar("T")
 Work = Callable[[Statements], Awaitable[T]]
@@ -42,21 +40,17 @@ class Attempts(msgspec.Struct):
     count: int = 0
 
     def pause_after(self, error: Exception) -> float:
-        """How long to wait before the next attempt; raises if the time is over."""
+        """The time to wait before the next attempt; raises if the time is over."""
         is_cut_short = isinstance(error, Lost) and not isinstance(error, Unreached)
         if is_cut_short and self.limit is not Limit.CALL and not self.count:
             # The first attempt was not limited as a whole; the retries are.
             self.deadline = time.monotonic() + self.settings.timeout
         self.count += 1
         if time.monotonic() > self.deadline:
-            raise _final_error(error) from error
+            if isinstance(error, Lost):
+                raise broken(error) from error
+            raise Busy("the server kept ending the transaction; retry") from error
         return PAUSE if self.count > self.settings.largest else 0.0
-
-
-def _final_error(error: Exception) -> HoldfastError:
-    if isinstance(error, Lost):
-        return broken(error)
-    return Busy("the server kept ending the transaction; retry")
 
 
 class RetryingSessions:
@@ -83,7 +77,7 @@ class RetryingSessions:
         until = deadline or time.monotonic() + settings.timeout
         attempts = Attempts(settings, limit, until)
         while True:
-            # Without `retry`, whose functions and coroutines a save would wait for.
+            # Not with `retry`: its functions and coroutines would slow down a save.
             try:
                 session = await connections.take(limit, attempts.deadline)
                 try:
@@ -131,9 +125,10 @@ class RetryingSessions:
         await self._connections.pause(attempts.pause_after(error))
 
     async def _check_standby(self, attempts: Attempts) -> None:
-        """Raise if nobody can write here, or this is still a standby at the end.
+        """Raise if no session can write here, or this is still a standby at the end.
 
-        A primary that became one is replaced: the next connection may lead to the new.
+        A primary that became a standby is replaced: the next connection may lead to
+        the new primary.
         """
 
         async def look(session: Session) -> Row:
@@ -151,5 +146,10 @@ class RetryingSessions:
 
 
 def _borrowed_error(error: Exception) -> HoldfastError:
-    """In a caller's transaction nothing can be retried: only the caller can."""
-    return broken(error) if isinstance(error, Lost) else outdated_view()
+    """The error in a caller's transaction, which only the caller can repeat."""
+    if isinstance(error, Lost):
+        return broken(error)
+    return Conflict(
+        "another transaction changed this since yours began; roll back and repeat it",
+        code="serialization",
+    )

@@ -115,7 +115,7 @@ def _secure(connection: psycopg.Connection, schema: str) -> list[Row]:
 
 
 def _grants(schema: str, role: str) -> list[bytes]:
-    """What a role may do, and no more than that."""
+    """The statements that grant a role its rights, and revoke all others."""
     quoted = sql.Identifier(role).as_string()
     revoked = [f"update on {schema}.{table}" for table in CHANGED]
     granted = [f"usage on schema {schema}"]

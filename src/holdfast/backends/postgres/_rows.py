@@ -7,14 +7,14 @@ what a checkpoint holds and what it comes after, not where it stands.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from psycopg.types.numeric import Int2
 
 from holdfast._port import Start, Write
 from holdfast._values.records import Checkpoint, Entry, Run, Segment
 from holdfast.backends._sql.rows import CheckpointRow, RowCodec, segment_checksum
-from holdfast.backends.postgres._arrays import Array, byteas, int2s, int8s, texts
 
 CODEC = RowCodec(
     covered=(
@@ -41,7 +41,7 @@ _NO_BEGINNING: dict[str, Any] = dict.fromkeys(_BEGINNING)
 
 
 def start_values(start: Start | None) -> dict[str, Any]:
-    """How a thread begins with its first save, as the parameters of a statement."""
+    """The beginning of a thread with its first save, as parameters of a statement."""
     if start is None:
         return _NO_BEGINNING
     return {name: getattr(start, field) for name, field in _BEGINNING.items()}
@@ -51,11 +51,9 @@ def save_values(writes: Sequence[Write]) -> dict[str, Any]:
     """Saves of the plainest kind as the parameters of one statement."""
     rows = [plain_save_values(write) for write in writes]
     owners = [n for n, write in enumerate(writes, 1) for _ in write.segments]
-    columns = {
-        f"all_{name}": _ARRAYS[name]([row[name] for row in rows]) for name in _ARRAYS
-    }
+    columns = {f"all_{name}": [row[name] for row in rows] for name in _SAVED}
     segments = segment_values([s for write in writes for s in write.segments])
-    return {**columns, **segments, "owners": int8s(owners)}
+    return {**columns, **segments, "owners": owners}
 
 
 def plain_save_values(write: Write) -> dict[str, Any]:
@@ -72,69 +70,42 @@ def plain_save_values(write: Write) -> dict[str, Any]:
     }
 
 
-_ARRAYS: dict[str, Callable[[list[Any]], Array]] = {
-    "family": int8s,
-    "thread": texts,
-    "expected": int8s,
-    "at": int8s,
-    "id": texts,
-    "parent_id": texts,
-    "step": int8s,
-    "saved_at": int8s,
-    "kind": texts,
-    "metadata": byteas,
-    "runs": texts,
-    "manifest": byteas,
-    "size": int8s,
-    "digest": byteas,
-    "checksum": int8s,
-}
-
-
-def append_values(write: Write) -> list[Any]:
-    """A plain save of one segment, in the order of ``append``'s parameters."""
-    parent, [segment] = write.expect, write.segments
-    assert isinstance(parent, Checkpoint)
-    assert write.checkpoint is not None
-    row = CODEC.checkpoint_row(
-        write.checkpoint, seq=0, family=0, thread=0, parent=parent.seq
-    )
-    return [
-        parent.family, write.thread, parent.seq, write.checkpoint.parent, write.at,
-        *_APPENDED(row),
-        segment.number, segment.packing, segment.data,
-        segment_checksum(segment.number, segment),
-    ]  # fmt: skip
-
-
-_APPENDED = itemgetter(
-    *map(
-        CheckpointRow.__struct_fields__.index,
-        (
-            "id", "step", "saved_at", "kind", "metadata", "runs", "manifest", "size",
-            "digest", "checksum",
-        ),
-    )
+# A save of the plainest kind without its segments, as `save_each` takes many of them.
+_SAVED = (
+    "family", "thread", "expected", "at", "id", "parent_id", "step", "saved_at", "kind",
+    "metadata", "runs", "manifest", "size", "digest", "checksum",
 )  # fmt: skip
+
+
+def append_values(write: Write) -> dict[str, Any]:
+    """A plain save of one segment as parameters."""
+    [segment] = write.segments
+    return {
+        **plain_save_values(write),
+        "segment_number": segment.number,
+        "segment_packing": segment.packing,
+        "segment_data": segment.data,
+        "segment_checksum": segment_checksum(segment.number, segment),
+    }
 
 
 def segment_values(segments: Sequence[Segment]) -> dict[str, Any]:
     """Segments as the parameters of a statement."""
     return {
-        "numbers": int8s([segment.number for segment in segments]),
-        "packings": int2s([segment.packing for segment in segments]),
-        "pieces": byteas([segment.data for segment in segments]),
-        "checksums": int8s([segment_checksum(s.number, s) for s in segments]),
+        "numbers": [segment.number for segment in segments],
+        "packings": [Int2(segment.packing) for segment in segments],
+        "pieces": [segment.data for segment in segments],
+        "checksums": [segment_checksum(s.number, s) for s in segments],
     }
 
 
 def piece_values(wanted: Sequence[tuple[int, Run]]) -> dict[str, Any]:
     """Runs of families as the parameters of ``pieces``; places count them from 0."""
     return {
-        "places": int8s([*range(len(wanted))]),
-        "families": int8s([family for family, _ in wanted]),
-        "firsts": int8s([run.first for _, run in wanted]),
-        "lasts": int8s([run.last for _, run in wanted]),
+        "places": [*range(len(wanted))],
+        "families": [family for family, _ in wanted],
+        "firsts": [run.first for _, run in wanted],
+        "lasts": [run.last for _, run in wanted],
     }
 
 
@@ -142,16 +113,16 @@ def entry_values(entries: Sequence[Entry]) -> dict[str, Any]:
     """Journal entries as the parameters of a statement."""
     rows = [CODEC.entry_row(entry, seq=0, thread=0) for entry in entries]
     return {
-        "entry_checkpoints": texts([entry.checkpoint for entry in entries]),
-        "entry_keys": texts([entry.key for entry in entries]),
-        "entry_contents": byteas([entry.data for entry in entries]),
-        "entry_times": int8s([entry.recorded_at for entry in entries]),
-        "entry_checksums": int8s([row[-1] for row in rows]),
+        "entry_checkpoints": [entry.checkpoint for entry in entries],
+        "entry_keys": [entry.key for entry in entries],
+        "entry_contents": [entry.data for entry in entries],
+        "entry_times": [entry.recorded_at for entry in entries],
+        "entry_checksums": [row[-1] for row in rows],
     }
 
 
 def in_order(runs: Iterable[Run], segments: list[Segment]) -> list[Segment] | None:
-    """What holds the runs in their order, ``None`` if a segment is missing."""
+    """The segments that hold the runs, in order; ``None`` if one is missing."""
     wanted = [n for first, last in runs for n in range(first, last + 1)]
     if [segment.number for segment in segments] == wanted:
         return segments

@@ -28,7 +28,6 @@ from holdfast.backends._sql.stale import (
     to_gone,
     to_stale,
 )
-from holdfast.backends.postgres._arrays import Int8s, int8s, texts
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
@@ -49,17 +48,17 @@ TABLES = ("search_thread", "search_stretch")
 
 
 async def exists(db: Statements) -> bool:
-    """Whether there is an index."""
+    """True if there is an index."""
     return await db.row("exists") == (True,)
 
 
 async def is_readable(db: Statements) -> bool:
-    """Whether there is an index that the role may read."""
+    """True if there is an index that the role may read."""
     return await db.row("readable") == (True,)
 
 
 async def _made(db: Statements) -> tuple[bool, bool]:
-    """Whether there are the tables, and whether their texts have an index."""
+    """Two answers: the tables are there; their texts have an index."""
     [(tables, index)] = await db.rows("made")
     return tables, index
 
@@ -76,7 +75,7 @@ async def _position(db: Statements, form: int) -> int:
 async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stale]:
     """The threads that are not indexed as they are, up to the ``last`` change.
 
-    Later changes can still get company: a number is taken before it is committed.
+    Between later changes others may still be committed: a number is taken before.
     """
     if not await is_readable(db):
         return Page((), 0)
@@ -95,7 +94,7 @@ async def read_outdated(db: Statements, query: Outdated, last: int) -> Page[Stal
 
 
 async def count_outdated(db: Statements, query: OutdatedCount) -> Page[int]:
-    """How many threads are not indexed as they are."""
+    """The number of threads that are not indexed as they are."""
     if not await is_readable(db):
         return Page((0,))
     about = {"form": query.form, "without": query.without}
@@ -126,7 +125,7 @@ async def _stale(
 
 
 async def _stretches(db: Statements, numbers: Sequence[int]) -> Stretches:
-    return by_thread(await db.rows("stretches", threads=int8s(numbers)))
+    return by_thread(await db.rows("stretches", threads=[*numbers]))
 
 
 async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] | None:
@@ -149,7 +148,7 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
 
 async def _frequency(db: Statements, patterns: Sequence[str]) -> tuple[float, float]:
     """The share of stretches that match, and what decides about the way."""
-    about = {"patterns": texts(patterns), "sample": SAMPLE}
+    about = {"patterns": patterns, "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
     share = matches / max(of, 1)
     return share, share * share * threads
@@ -163,7 +162,7 @@ async def _looked_up(
     reach = ceil(ENOUGH / share)
     about = {"form": query.form, "after": values["after"], "reach": reach}
     [(down_to, count, position)] = await db.rows("reach", **about)
-    about = {"patterns": texts(patterns), "down_to": down_to, "position": position}
+    about = {"patterns": patterns, "down_to": down_to, "position": position}
     found = await db.rows("looked_up", **about, **values)
     return _page(query, found, down_to if count == reach else None)
 
@@ -175,7 +174,7 @@ def _page(query: Candidates, found: list[Row], rest: int | None) -> Page[Candida
 
 
 def _values(query: Candidates) -> dict[str, Any]:
-    """What the statements ask about the threads."""
+    """The conditions on threads, as parameters of the statements."""
     return {
         "form": query.form,
         "kind": query.kind,
@@ -200,7 +199,7 @@ def _asked(patterns: Sequence[str]) -> dict[str, Any]:
     """The first patterns, for which the index is asked, and those that remain."""
     asked = [*patterns, None, None, None][:ASKED]
     numbered = {f"pattern_{n}": pattern for n, pattern in enumerate(asked)}
-    return {**numbered, "remaining": texts(patterns[ASKED:])}
+    return {**numbered, "remaining": patterns[ASKED:]}
 
 
 def _escaped(text: str) -> str:
@@ -243,7 +242,7 @@ async def create_text_index(db: Statements, schema: str) -> None:
 
 
 async def _extension_schema(db: Statements) -> str:
-    """Where the extension is, which is made if it is missing."""
+    """The schema of the extension, which is made if it is missing."""
     found = await db.row("extension_schema")
     if found is None:
         await db.rows("create_extension")
@@ -264,7 +263,7 @@ async def write(db: Statements, batch: IndexBatch) -> None:
 
 
 async def _write_threads(db: Statements, updates: Sequence[Indexing]) -> None:
-    numbers = int8s([update.number for update in updates])
+    numbers = [update.number for update in updates]
     families: dict[int, int] = dict(await db.rows("families_of", threads=numbers))
     known = await _known(db, numbers)
     changed: dict[int, Indexed] = {}
@@ -290,7 +289,7 @@ async def _write_threads(db: Statements, updates: Sequence[Indexing]) -> None:
     await _insert(db, families, stretches)
 
 
-async def _known(db: Statements, numbers: Int8s) -> dict[int, Indexed]:
+async def _known(db: Statements, numbers: list[int]) -> dict[int, Indexed]:
     found = await db.rows("indexed", threads=numbers)
     stretches = await _stretches(db, [thread for thread, _, _ in found])
     return {n: Indexed(was, form, stretches.get(n, ())) for n, was, form in found}
@@ -302,10 +301,10 @@ async def _mark(
     if changed:
         await db.rows(
             "mark_threads",
-            families=int8s([families[thread] for thread in changed]),
-            threads=int8s([*changed]),
-            changed=int8s([indexed.changed for indexed in changed.values()]),
-            forms=int8s([indexed.form for indexed in changed.values()]),
+            families=[families[thread] for thread in changed],
+            threads=[*changed],
+            changed=[indexed.changed for indexed in changed.values()],
+            forms=[indexed.form for indexed in changed.values()],
         )
 
 
@@ -317,13 +316,13 @@ async def _insert(
     if stretches:
         await db.rows(
             "insert_stretches",
-            families=int8s([families[thread] for thread, _, _ in stretches]),
-            threads=int8s([thread for thread, _, _ in stretches]),
-            firsts=int8s([stretch.first for _, stretch, _ in stretches]),
-            lasts=int8s([stretch.last for _, stretch, _ in stretches]),
-            sizes=int8s([stretch.size for _, stretch, _ in stretches]),
-            hashes=int8s([stretch.hash for _, stretch, _ in stretches]),
-            texts=texts([text for _, _, text in stretches]),
+            families=[families[thread] for thread, _, _ in stretches],
+            threads=[thread for thread, _, _ in stretches],
+            firsts=[stretch.first for _, stretch, _ in stretches],
+            lasts=[stretch.last for _, stretch, _ in stretches],
+            sizes=[stretch.size for _, stretch, _ in stretches],
+            hashes=[stretch.hash for _, stretch, _ in stretches],
+            texts=[text for _, _, text in stretches],
         )
 
 

@@ -1,10 +1,40 @@
-"""Which servers can keep a store."""
+"""The server of a store: how it is reached, and whether it can keep a store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from holdfast.errors import Unsupported
+
+
+class Pooler(msgspec.Struct):
+    """``in_use`` if a pooler between us and the server shares connections.
+
+    Then each transaction may run on another connection: nothing can be prepared, set
+    for the session or listened for.
+    """
+
+    in_use: bool = False
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The way to a store: the address, the number of connections, the timeout."""
+
+    conninfo: str
+    smallest: int = 1
+    largest: int = 10
+    timeout: float = 5.0
+    read_only: bool = False
+    durable: bool = True
+    partitions: int | None = None
+    pooler: Pooler = msgspec.field(default_factory=Pooler)
+
+    def __repr__(self) -> str:
+        """Nothing of the address, which may have a password."""
+        return f"<Settings, pool {self.smallest} to {self.largest}>"
+
 
 OLDEST = 15
 # Servers that are spoken to like PostgreSQL, by a part of their `version()`, and what
@@ -17,7 +47,7 @@ OTHERS = {
 
 
 def refusal(number: int, version: str) -> str | None:
-    """Why a server cannot keep a store, ``None`` if it can.
+    """The reason for which a server cannot keep a store, ``None`` if it can.
 
     ``number`` is its ``server_version_num``, such as 150004, and ``version`` its
     ``version()``; other servers give the number of the PostgreSQL they resemble.

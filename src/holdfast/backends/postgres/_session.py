@@ -7,28 +7,26 @@ blocking session never suspend.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Protocol
 
 import psycopg
 from psycopg import AsyncConnection, AsyncCursor, Connection, Cursor
 from psycopg.abc import AdaptContext
-from psycopg.pq import ExecStatus
-from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
+from psycopg.types.array import ListBinaryDumper
 from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool
 
 from holdfast.backends._sql.rows import Row
-from holdfast.backends.postgres._arrays import register_arrays
 from holdfast.backends.postgres._errors import translate, translated
-from holdfast.backends.postgres._execution import Execution, Values, named
-from holdfast.backends.postgres._settings import Pooler
+from holdfast.backends.postgres._server import Pooler
 
 
 class Session(Protocol):
     """A connection on which statements can be run."""
 
-    async def rows(self, statement: bytes, values: Values) -> list[Row]:
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
         """All rows of a statement."""
         ...
 
@@ -53,24 +51,26 @@ class Session(Protocol):
 class BlockingSession:
     """A psycopg connection whose coroutines never suspend."""
 
+    # The pool that the connection goes back to, if it is from one.
+    lender: ConnectionPool[Any] | None = None
+
     def __init__(
         self,
         connection: Connection[Any],
         pooler: Pooler | None = None,
-        execution: Execution | None = None,
     ) -> None:
         self.connection = connection
         self._pooler = pooler
-        self._execution = execution
 
-    async def rows(self, statement: bytes, values: Values) -> list[Row]:
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
         try:
-            if self._execution is not None:
-                return self.connection.wait(self._execution.rows(statement, values))
             cursor = Cursor(self.connection, row_factory=tuple_row)
-            register_types(cursor)
-            cursor.execute(statement, named(statement, values), binary=True)
-            return cursor.fetchall() if _has_rows(cursor.pgresult) else []
+            if self._pooler is None:
+                register_types(cursor)
+            cursor.execute(
+                statement, values or None, prepare=_prepare(self._pooler), binary=True
+            )
+            return [] if cursor.rownumber is None else cursor.fetchall()
         except psycopg.Error as error:
             translate(error, self.connection, self._pooler)
             raise
@@ -99,21 +99,19 @@ class NativeSession:
         self,
         connection: AsyncConnection[Any],
         pooler: Pooler | None = None,
-        execution: Execution | None = None,
     ) -> None:
         self.connection = connection
         self._pooler = pooler
-        self._execution = execution
 
-    async def rows(self, statement: bytes, values: Values) -> list[Row]:
+    async def rows(self, statement: bytes, values: Mapping[str, Any]) -> list[Row]:
         try:
-            if self._execution is not None:
-                gen = self._execution.rows(statement, values)
-                return await self.connection.wait(gen)
             cursor = AsyncCursor(self.connection, row_factory=tuple_row)
-            register_types(cursor)
-            await cursor.execute(statement, named(statement, values), binary=True)
-            return await cursor.fetchall() if _has_rows(cursor.pgresult) else []
+            if self._pooler is None:
+                register_types(cursor)
+            await cursor.execute(
+                statement, values or None, prepare=_prepare(self._pooler), binary=True
+            )
+            return [] if cursor.rownumber is None else await cursor.fetchall()
         except psycopg.Error as error:
             translate(error, self.connection, self._pooler)
             raise
@@ -136,14 +134,15 @@ class NativeSession:
         await self.connection.close()
 
 
-def _has_rows(result: PGresult | None) -> bool:
-    return result is not None and result.status == ExecStatus.TUPLES_OK
+def _prepare(pooler: Pooler | None) -> bool | None:
+    """Prepare nothing behind a pooler, and what is used often otherwise."""
+    return False if pooler is not None and pooler.in_use else None
 
 
 def register_types(context: AdaptContext) -> None:
-    """Let a connection or cursor send our arrays, and all integers as one type.
+    """Let a connection or cursor send lists as binary arrays, integers as one type.
 
     Otherwise a statement would be prepared again for every size of its integers.
     """
-    register_arrays(context.adapters)
     context.adapters.register_dumper(int, Int8BinaryDumper)
+    context.adapters.register_dumper(list, ListBinaryDumper)

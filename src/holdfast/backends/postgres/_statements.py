@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Awaitable
 from functools import cache
 from typing import Any
 
@@ -65,10 +64,6 @@ class Statements(msgspec.Struct):
     async def rows(self, name: str, /, **values: Any) -> list[Row]:
         """All rows of a named statement."""
         return await self._session.rows(self._statements[name], values)
-
-    def rows_of(self, name: str, values: list[Any]) -> Awaitable[list[Row]]:
-        """As `rows`, with the values in the order in which the statement names them."""
-        return self._session.rows(self._statements[name], values)
 
     async def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row of a named statement."""

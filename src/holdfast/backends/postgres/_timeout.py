@@ -6,18 +6,13 @@ import contextlib
 import enum
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection, Connection, errors
 from psycopg.abc import PQGen
 
 from holdfast.backends.postgres._errors import WAIT_TIMEOUT
-from holdfast.backends.postgres._session import NativeSession
-
-if TYPE_CHECKING:
-    from holdfast.backends.postgres._execution import Execution
-    from holdfast.backends.postgres._pools import Lease
 
 T = TypeVar("T")
 
@@ -34,7 +29,7 @@ NOT_CONFIRMED = "it was finished, but perhaps not as safely as it has to be"
 
 
 class Limit(enum.Enum):
-    """What must not take longer than the timeout."""
+    """The part of a call that must not take longer than the timeout."""
 
     CALL = enum.auto()
     # Many statements, each of which may wait for a lock.
@@ -44,7 +39,7 @@ class Limit(enum.Enum):
 
 
 class _Timed:
-    """How long a connection waits for the server."""
+    """The time that a connection waits for the server."""
 
     timeout: float = 5.0
     # How long cancelling a statement may take, with the server's answer.
@@ -59,7 +54,7 @@ class _Timed:
         self.time_to_cancel = min(LONGEST_CANCEL, seconds * CANCEL_SHARE)
 
     def time_to_wait(self) -> float:
-        """How long to wait for an answer."""
+        """The time to wait for an answer."""
         longest = self.timeout
         if self.limit is Limit.CALL:
             longest = self.deadline - time.monotonic()
@@ -70,11 +65,6 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
     """As `Connection`, but a statement waits no longer than the call may take."""
 
     is_alive: Callable[[], bool]
-    execution: Execution
-    # Of the session that has the connection now, if it is from the pool.
-    lease: Lease | None = None
-    # When the pool may want to replace the connection.
-    kept_until: float
 
     def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None
@@ -101,7 +91,6 @@ class TimedAsyncConnection(AsyncConnection[tuple[Any, ...]], _Timed):
     """As `TimedConnection`, awaited."""
 
     is_alive: Callable[[], Awaitable[bool]]
-    session: NativeSession
 
     async def wait(
         self, gen: PQGen[T], interval: float = INTERVAL, timeout: float | None = None

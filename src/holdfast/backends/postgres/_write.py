@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
@@ -11,19 +12,14 @@ from psycopg import errors
 
 from holdfast._port import Receipt, Write
 from holdfast._values.records import UNSET, Checkpoint, Entry, Unset
-from holdfast.backends._sql.conflicts import removed, stale_plan, taken_entry
+from holdfast.backends._sql.conflicts import refusal, removed, stale_plan, taken_entry
 from holdfast.backends._sql.rows import CheckpointRow, new_thread_row
 from holdfast.backends.postgres import _rows
-from holdfast.backends.postgres._arrays import texts
-from holdfast.backends.postgres._conflicts import conflict, taken
-from holdfast.backends.postgres._locks import (
-    families_read,
-    hold_threads,
-    in_order_of_names,
-)
+from holdfast.backends.postgres._errors import taken
 from holdfast.backends.postgres._migrations import FORMAT
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
+from holdfast.errors import Conflict
 
 # How durable a transaction is, and the format that this version writes: `enter` in
 # ``functions.sql`` refuses another one than that of the schema.
@@ -33,7 +29,7 @@ NOT_AT_ONCE = FORMAT << 2
 
 
 def can_stand_alone(write: Write) -> bool:
-    """Whether one statement can do a write, in one round trip."""
+    """True if one statement can do a write, in one round trip."""
     if write.new_entries or write.proof:
         return False  # what the statement did is undone if a key is taken
     if write.checkpoint is not None:
@@ -83,7 +79,7 @@ async def _save(db: Statements, write: Write, durable: Durable) -> Receipt:
         "thread": write.thread,
         "expected": parent.seq if parent else None,
         "at": write.at,
-        # In one order, since another fork may reach for the same numbers.
+        # In one order: another fork may insert the same numbers.
         **_rows.segment_values(sorted(write.segments, key=attrgetter("number"))),
         **_rows.start_values(None if parent else write.start),
     }
@@ -103,10 +99,10 @@ async def _save(db: Statements, write: Write, durable: Durable) -> Receipt:
 
 async def _append(db: Statements, write: Write, durable: Durable) -> Receipt:
     """A plain save of one segment."""
-    [[made]] = await db.rows_of("append", [durable, *_rows.append_values(write)])
-    if made is None:
+    found = await db.row("append", durable=durable, **_rows.append_values(write))
+    if found is None or found[0] is None:
         raise await conflict(db, write)
-    return Receipt(*made)
+    return Receipt(*found[0])
 
 
 async def save_each(
@@ -151,7 +147,7 @@ def _entry_values(write: Write) -> dict[str, Any]:
     return {
         "family_wide": write.family_wide,
         "replaces": write.replace_entries,
-        "forgotten": texts(write.forget),
+        "forgotten": [*write.forget],
         **_rows.entry_values(write.entries),
     }
 
@@ -184,7 +180,7 @@ async def _in_force(
 
 
 def is_plain_save(write: Write) -> bool:
-    """Whether a write is a save on a known head: no marks, no journal."""
+    """True if a write is a save on a known head: no marks, no journal."""
     return (
         isinstance(write.expect, Checkpoint)
         and write.checkpoint is not None
@@ -195,12 +191,12 @@ def is_plain_save(write: Write) -> bool:
 
 
 def is_journaled(write: Write) -> bool:
-    """Whether a write changes the journal."""
+    """True if a write changes the journal."""
     return bool(write.entries or write.forget)
 
 
 def is_logged(write: Write) -> bool:
-    """Whether a write leaves a row in the log of moves."""
+    """True if a write leaves a row in the log of moves."""
     forks = write.start is not None and write.start.head is not None
     return bool(write.turn or write.marks or write.details or forks)
 
@@ -222,15 +218,15 @@ class PostgresWrite:
                 return await save(self.db, write, self.durable)
             if is_logged(write) or not is_journaled(write):
                 await self._change()
-            receipt = await self._record() if is_journaled(write) else self._own()
+            if is_journaled(write):
+                receipt = await self._record()
+            else:
+                receipt = Receipt(self.seq, self.family, self.number)
         except errors.UniqueViolation as error:
             raise taken(write, error) from None
         if write.proof:
             await self._prove(receipt)
         return receipt
-
-    def _own(self) -> Receipt:
-        return Receipt(self.seq, self.family, self.number)
 
     async def _prove(self, receipt: Receipt) -> None:
         """Put the proof behind the kind of the move that was logged."""
@@ -261,7 +257,9 @@ class PostgresWrite:
         if isinstance(write.expect, Checkpoint) and write.turn is None:
             await self._hold(write.expect.family, write.expect.seq)
         elif only_checks and write.expect is None:
-            await self._hold_without_head()
+            if not await self._place():
+                raise await conflict(self.db, write)
+            await self._hold(self.family, None)
         if only_checks:
             return
         await self._enter()
@@ -302,11 +300,6 @@ class PostgresWrite:
         if found is None:
             raise await conflict(self.db, self.write)
         self.family, self.number = family, found[0]
-
-    async def _hold_without_head(self) -> None:
-        if not await self._place():
-            raise await conflict(self.db, self.write)
-        await self._hold(self.family, None)
 
     async def _touch(self) -> bool:
         touched = await self._place() and await self.db.row(
@@ -415,3 +408,60 @@ async def rewrite(
         c = replace(c, parent=parent.id if parent else None)
         above = parent.seq if parent else None
     await db.rows("update_checkpoint", **_rows.checkpoint_values(c, above) | place)
+
+
+async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Conflict:
+    """The error for a write that cannot be made, after a look at what is there."""
+    draft = write.checkpoint
+    found = await db.row("obstacle", name=write.thread, id=draft.id if draft else None)
+    id_taken, *columns = found or (False,)
+    thread = CODEC.thread(tuple(columns)) if columns else None
+    return refusal(write, thread, id_taken=id_taken, code=code)
+
+
+# --- the order of locks ---------------------------------------------------------------
+
+# A transaction of several changes locks first the rows of all threads it is about, by
+# family and number, in one statement; then names, in the order of the alphabet. Two
+# transactions that keep to it never wait for each other in a circle.
+
+
+async def hold_threads(
+    db: Statements, writes: Sequence[Write], thinned: Iterable[int] = ()
+) -> None:
+    """Lock all threads of a transaction that writes, and thins some families."""
+    whole = {family for write in writes for family in families_read(write)}
+    for write in writes:
+        if write.family_wide and (place := await db.row("place", name=write.thread)):
+            whole.add(place[0])
+    await db.rows(
+        "hold",
+        names=list({write.thread for write in writes}),
+        whole=list(whole),
+        thinned=list(set(thinned)),
+    )
+
+
+def families_read(write: Write) -> Iterator[int]:
+    """The families with a checkpoint that must not be removed before a write ends."""
+    if write.turn is not None:
+        yield write.turn.target.family
+    if write.start is not None and write.start.head is not None:
+        yield write.start.head.family
+    for mark in write.marks:
+        yield mark.checkpoint.family
+
+
+def in_order_of_names(writes: Sequence[Write]) -> list[int]:
+    """The places of writes as they are made: neighbours that begin threads, by name.
+
+    The others stay where they are, since one may be about a thread begun before it.
+    """
+
+    def begins(place: int) -> bool:
+        return writes[place].start is not None
+
+    found: list[int] = []
+    for is_beginning, places in groupby(range(len(writes)), begins):
+        found += sorted(places, key=lambda p: writes[p].thread if is_beginning else "")
+    return found
