@@ -16,14 +16,12 @@ from holdfast._engine.scopes.layer import ScopeLayer
 from holdfast._engine.scopes.queries import _ANSWERS as SCOPE_ANSWERS
 from holdfast._engine.search import index, query
 from holdfast._engine.search.text import FORM, STRETCH, snippet
-from holdfast._engine.threads import drafts
+from holdfast._engine.threads import drafts, removal_family
 from holdfast._engine.threads.journal_keys import RESERVED
 from holdfast._engine.threads.save import SaveOptions
 from holdfast._engine.upkeep import copy as copy_store
 from holdfast._engine.upkeep import (
-    copy_family,
     family_records,
-    family_source,
     prune_plans,
 )
 from holdfast._engine.upkeep.copy import LATEST

@@ -1,4 +1,4 @@
 """Inner names of `_port`, what a backend has to do."""
 
 from holdfast._port.layer import InspectionLayer
-from holdfast._port.removal import ancestry, merged, subtract
+from holdfast._port.removal import FamilyTree, merged, outlined, subtract

@@ -14,7 +14,7 @@ from holdfast.backends import Run
 from holdfast.operations.threads import plan_removal
 from holdfast.retention import ThreadRules
 from holdfast.testing import FakeClock, ids, raises
-from inner.port import ancestry, merged, subtract
+from inner.port import FamilyTree, merged, outlined, subtract
 from support.samples import LONG
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -259,16 +259,19 @@ class TestPlans:
 
         assert (relink.child, relink.parent) == (saved[2], None)
 
-    def test_ancestry_is_everything_on_the_way_back(self, memory):
+    def test_ancestry_and_descent_are_everything_on_the_way(self, memory):
         chat = memory.thread("chat")
         saved = [chat.save({"n": n}) for n in range(3)]
         chat.rewind(saved[0])
-        branch = chat.save({"n": "branch"})
-        everything = [*saved, branch]
+        tree = FamilyTree()
+        tree.add(outlined([*saved, chat.save({"n": "branch"})]))
+        tree.close()
 
-        assert ancestry(everything, [branch.id]) == {branch.id, saved[0].id}
-        assert ancestry(everything, [saved[2].id]) == {c.id for c in saved}
-        assert ancestry(everything, []) == set()
+        assert list(tree.ancestry([3])) == [1, 0, 0, 1]
+        assert list(tree.ancestry([2])) == [1, 1, 1, 0]
+        assert list(tree.ancestry([])) == [0, 0, 0, 0]
+        assert list(tree.descent([1])) == [0, 1, 1, 0]
+        assert list(tree.descent([0])) == [1, 1, 1, 1]
 
 
 class TestPruning:

@@ -18,8 +18,7 @@ from holdfast._engine.search import query as search
 from holdfast._engine.search.query import Match, SearchOptions
 from holdfast._engine.threads import save
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.upkeep import prune
-from holdfast._engine.upkeep import scope as prune_scope
+from holdfast._engine.upkeep import prune, prune_plans
 from holdfast._messages import attachments
 from holdfast._messages.attachments import StoredMessages
 from holdfast._messages.repair import How
@@ -305,9 +304,9 @@ class Conversations:
         ``retention=Retention(kinds=("conversation",), ...)``.
         """
         policy = sessions(idle, per_owner, in_all, at_most)
-        scope = prune_scope.PruneScope(agent=agent, owner=owner)
+        only = prune_plans.PruneRange(agent=agent, owner=owner)
         return self._runner.run(
-            prune.prune_conversations, policy, scope, dry_run=dry_run
+            prune.prune_conversations, policy, only, dry_run=dry_run
         )
 
 
@@ -445,7 +444,7 @@ class AsyncConversations:
         dry_run: bool = False,
     ) -> Pruned:
         policy = sessions(idle, per_owner, in_all, at_most)
-        scope = prune_scope.PruneScope(agent=agent, owner=owner)
+        only = prune_plans.PruneRange(agent=agent, owner=owner)
         return await self._runner.run(
-            prune.prune_conversations, policy, scope, dry_run=dry_run
+            prune.prune_conversations, policy, only, dry_run=dry_run
         )

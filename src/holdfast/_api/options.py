@@ -20,9 +20,8 @@ from holdfast._api.runner import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
-from holdfast._engine.upkeep import erase, prune
+from holdfast._engine.upkeep import erase, erasure, prune
 from holdfast._engine.upkeep import seal as seals
-from holdfast._engine.upkeep.erasure_intent import has_intent
 from holdfast._port import KEYS, Backend, run
 from holdfast._values import caller_key
 from holdfast._values.arguments import checked_path, checked_seconds
@@ -133,7 +132,7 @@ async def make_ready(
             context = scope_of(context, scope, is_borrowed=False)
         if seal is not None:
             await seals.check_seal(context, seal)
-        if await has_intent(context):
+        if await erasure.has_intent(context):
             await erase.finish(context)
     except BaseException:
         await context.backend.close()

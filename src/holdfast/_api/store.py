@@ -44,13 +44,12 @@ from holdfast._engine.upkeep import (
     erase,
     erasure,
     prune,
+    prune_plans,
     salvage,
     seal,
-    sizes,
     statistics,
     verify,
 )
-from holdfast._engine.upkeep import scope as prune_scope
 from holdfast._port import Pruned
 from holdfast._values import caller_key
 from holdfast._values.arguments import checked_instance, checked_path, checked_seconds
@@ -78,8 +77,7 @@ if TYPE_CHECKING:  # a leaf, and modules that `holdfast log` need not load
     from holdfast._engine.upkeep.copy import Copied
     from holdfast._engine.upkeep.erasure import Erasure
     from holdfast._engine.upkeep.salvage import Salvaged
-    from holdfast._engine.upkeep.sizes import Heavy
-    from holdfast._engine.upkeep.statistics import Statistics
+    from holdfast._engine.upkeep.statistics import Heavy, Statistics
     from holdfast._engine.upkeep.verify import Verification
     from holdfast.archive import Contents, Imported, Source, Target
 
@@ -345,11 +343,11 @@ class Store(SyncOnly):
         the next prune goes on. ``progress`` is called with how many threads with their
         forks are done, of how many that may need it.
         """
-        scope = prune_scope.PruneScope(
+        only = prune_plans.PruneRange(
             thread=thread, agent=agent, owner=owner, prefix=prefix
         )
         return self.runner.run(
-            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+            prune.prune, policy, only, dry_run=dry_run, progress=progress
         )
 
     def compact(self) -> None:
@@ -365,7 +363,7 @@ class Store(SyncOnly):
 
         Heaviest first; all of them with ``limit=None``.
         """
-        return self.runner.run(sizes.heaviest, limit)
+        return self.runner.run(statistics.heaviest, limit)
 
     def verify(
         self,
@@ -641,11 +639,11 @@ class AsyncStore(AsyncOnly):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Pruned:
-        scope = prune_scope.PruneScope(
+        only = prune_plans.PruneRange(
             thread=thread, agent=agent, owner=owner, prefix=prefix
         )
         return await self.runner.run(
-            prune.prune, policy, scope, dry_run=dry_run, progress=progress
+            prune.prune, policy, only, dry_run=dry_run, progress=progress
         )
 
     async def compact(self) -> None:
@@ -655,7 +653,7 @@ class AsyncStore(AsyncOnly):
         return await self.runner.run(statistics.statistics)
 
     async def heaviest(self, limit: int | None = 10) -> tuple[Heavy, ...]:
-        return await self.runner.run(sizes.heaviest, limit)
+        return await self.runner.run(statistics.heaviest, limit)
 
     async def verify(
         self,

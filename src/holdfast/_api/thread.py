@@ -27,8 +27,7 @@ from holdfast._engine.threads import (
 )
 from holdfast._engine.threads.journal_keys import callers_key
 from holdfast._engine.threads.lineage import Reference
-from holdfast._engine.upkeep import prune
-from holdfast._engine.upkeep import scope as prune_scope
+from holdfast._engine.upkeep import prune, prune_plans
 from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.arguments import checked_flag
 from holdfast._values.records import (
@@ -391,8 +390,8 @@ class Thread(ThreadParts, ThreadFiles, ThreadBranches):
 
     def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
         """`Store.prune` limited to this thread."""
-        scope = prune_scope.PruneScope(thread=self.id)
-        return self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        only = prune_plans.PruneRange(thread=self.id)
+        return self._runner.run(prune.prune, policy, only, dry_run=dry_run)
 
 
 class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
@@ -625,5 +624,5 @@ class AsyncThread(AsyncThreadParts, AsyncThreadFiles, AsyncThreadBranches):
         return await self._runner.run(removal.delete, self.id, ref, expect)
 
     async def prune(self, policy: Retention, *, dry_run: bool = False) -> Pruned:
-        scope = prune_scope.PruneScope(thread=self.id)
-        return await self._runner.run(prune.prune, policy, scope, dry_run=dry_run)
+        only = prune_plans.PruneRange(thread=self.id)
+        return await self._runner.run(prune.prune, policy, only, dry_run=dry_run)

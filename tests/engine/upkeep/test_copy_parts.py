@@ -9,7 +9,7 @@ from msgspec.structs import replace
 import holdfast
 from holdfast import Retention, Store
 from holdfast.backends import Layer
-from inner.engine import copy_family, copy_store
+from inner.engine import copy_store
 from inner.sqlite import inspection
 from support.samples import LONG
 from support.stores import backend_of
@@ -36,7 +36,7 @@ class Dying(Layer):
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
     monkeypatch.setattr(copy_store, "CHECKPOINTS", 3)
-    monkeypatch.setattr(copy_family, "CHUNK", 4)
+    monkeypatch.setattr(copy_store, "CHUNK", 4)
     monkeypatch.setattr(inspection, "CHUNK", 4)
 
 
@@ -141,7 +141,7 @@ def _salvage(store, path):
 @pytest.mark.parametrize("work", [_copy, _salvage])
 def test_memory_does_not_grow_with_the_checkpoints(work, tmp_path, monkeypatch):
     monkeypatch.setattr(inspection, "CHUNK", 20)
-    monkeypatch.setattr(copy_family, "CHUNK", 20)
+    monkeypatch.setattr(copy_store, "CHUNK", 20)
     peaks = []
     for times in (100, 600):
         with holdfast.open(":memory:", cache_size=0) as store:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 import holdfast
 from holdfast import Retention, Store, Thin
 from holdfast.backends import Layer
-from inner.engine import family_source, prune_plans
+from inner.engine import prune_plans, removal_family
 from support.samples import LONG
 from support.stores import backend_of
 
@@ -22,9 +22,10 @@ POLICIES = [
 
 
 def _sizes(monkeypatch, *, large, part, page):
-    monkeypatch.setattr(prune_plans, "CHECKPOINTS", large)
-    monkeypatch.setattr(prune_plans, "PART", part)
-    monkeypatch.setattr(family_source, "PAGE", page)
+    for module in (prune_plans, removal_family):
+        monkeypatch.setattr(module, "CHECKPOINTS", large)
+    monkeypatch.setattr(removal_family, "PART", part)
+    monkeypatch.setattr(removal_family, "PAGE", page)
 
 
 def _grown(store, clock):
@@ -58,7 +59,7 @@ def _left(store):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_parts_remove_what_one_removal_does(policy, clock, monkeypatch):
     found = []
-    for large in (10_000, 0):
+    for large in (10_000, 1):
         clock.now = 0
         _sizes(monkeypatch, large=large, part=3, page=4)
         ids = map("{:032x}".format, range(1, 1000))
@@ -90,7 +91,7 @@ class Outpaced(Layer):
 
 
 def test_others_may_fork_save_and_remove_between_two_parts(memory, monkeypatch):
-    _sizes(monkeypatch, large=0, part=3, page=4)
+    _sizes(monkeypatch, large=1, part=3, page=4)
     chat = memory.thread("chat")
     for n in range(20):
         chat.save({"log": [f"{n} {LONG}"], "text": f"{n // 7} {LONG}"})

@@ -1,1 +1,1 @@
-"""How segments are stored: compressed or as they are, alone or many in one block."""
+"""Segments as they are stored: compressed or plain, alone or many in one block."""

@@ -1,17 +1,21 @@
-"""The forms that a segment or a block is stored in, and how to make and read them."""
+"""The forms in which segments and blocks are stored: making and reading them.
+
+A block is the bytes of several segments as one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import msgspec
 
-from holdfast._engine.packing.blocks import LARGEST_BLOCK, divided, joined, misshapen
 from holdfast._values.limits import LARGEST_STATE
-from holdfast._values.records import PLAIN, Segment
+from holdfast._values.records import PLAIN, Run, Segment
 from holdfast.errors import Corrupt, MissingExtra
 
 # The forms beside the plain one. Segments of format 1 may need a dictionary, which was
@@ -23,12 +27,14 @@ DICTIONARY = f"zstd dictionary {WITH_DICTIONARY}"
 BLOCKS = {BLOCK, PACKED_BLOCK}
 _AS_THEY_ARE = {PLAIN, BLOCK}
 SMALLEST = 64
+# No block that is read may claim to be larger.
+LARGEST_BLOCK = 1 << 20
 
 Decompress = Callable[[bytes], bytes]
 
 
 class Effort(msgspec.Struct, frozen=True):
-    """How large blocks become, in bytes, and the level of compression."""
+    """The largest size of blocks in bytes, and the level of compression."""
 
     size: int
     level: int
@@ -44,7 +50,7 @@ COLD: Final = Effort(512 << 10, 11)
 
 
 class Form:
-    """How new segments and blocks are stored."""
+    """The form in which new segments and blocks are stored."""
 
     def __init__(self, *, compress: bool) -> None:
         self.compresses = compress
@@ -82,7 +88,7 @@ class Form:
         return Segment(number, packed, PACKED_BLOCK, len(texts))
 
     def is_of(self, packing: int) -> bool:
-        """Whether something that is packed like this may be in this form."""
+        """True if a segment with this packing may be in this form."""
         packed = {ALONE, PACKED_BLOCK} if self.compresses else {PLAIN, BLOCK}
         return packing in packed
 
@@ -152,3 +158,61 @@ def zstd() -> Any:
     except ImportError:
         text = "compression needs zstd: pip install 'holdfast[zstd]'"
         raise MissingExtra(text) from None
+
+
+class Opened(msgspec.Struct, frozen=True):
+    """A segment or a block as it is stored, and the bytes of each segment in it."""
+
+    stored: Segment
+    texts: list[bytes]
+
+    @property
+    def run(self) -> Run:
+        """The numbers in it."""
+        return Run(self.stored.number, self.stored.last)
+
+    def of(self, run: Run) -> list[bytes]:
+        """The bytes of some of its segments."""
+        start = self.stored.number
+        return self.texts[run.first - start : run.last + 1 - start]
+
+    @property
+    def size(self) -> int:
+        """Its size in a block."""
+        return sum(map(len, self.texts)) + 4 * len(self.texts)
+
+
+def joined(texts: Sequence[bytes]) -> bytes:
+    """The bytes of a block: the sizes of its segments, and then their bytes."""
+    return struct.pack(f"<{len(texts)}I", *map(len, texts)) + b"".join(texts)
+
+
+def divided(data: bytes, block: Segment) -> list[bytes]:
+    """The bytes of the segments in a block, given the bytes of the block."""
+    start = 4 * block.count
+    if len(data) < start:
+        raise misshapen(block)
+    ends = [*accumulate(struct.unpack_from(f"<{block.count}I", data), initial=start)]
+    if ends[-1] != len(data):
+        raise misshapen(block)
+    return [data[start:end] for start, end in pairwise(ends)]
+
+
+def misshapen(segment: Segment) -> Corrupt:
+    """The error for a segment or block whose bytes are not what it says."""
+    return Corrupt(f"segment {segment.number}", "its content has another form")
+
+
+def grouped(opened: Iterable[Opened], largest: int) -> Iterator[list[Opened]]:
+    """Neighbours that fit into one block; a block is not divided for it."""
+    group: list[Opened] = []
+    size = 0
+    for one in opened:
+        is_next = group and group[-1].stored.last + 1 == one.stored.number
+        if group and (not is_next or size + one.size > largest):
+            yield group
+            group, size = [], 0
+        group.append(one)
+        size += one.size
+    if group:
+        yield group

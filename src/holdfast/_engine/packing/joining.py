@@ -7,8 +7,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from holdfast._engine.packing.blocks import Opened, grouped
-from holdfast._engine.packing.forms import GROWING, Effort, Form
+from holdfast._engine.packing.forms import GROWING, Effort, Form, Opened, grouped
 from holdfast._engine.packing.reading import Reader
 from holdfast._port import (
     Backend,
@@ -75,7 +74,7 @@ class Joiner:
     async def _left_over(
         self, plan: FamilyPlan, blocks: dict[int, Segment]
     ) -> tuple[Segment, ...]:
-        """What stays of blocks when the freed segments are taken out."""
+        """The segments that stay of blocks when the freed ones are taken out."""
         return tuple(
             self._form.together(run.first, one.of(run))
             for one in await self._reader.opened(list(blocks.values()))
@@ -147,16 +146,15 @@ def _ends(runs: Iterable[Run]) -> Iterator[int]:
 def _stretches(sizes: Iterable[SegmentSize]) -> Iterator[list[SegmentSize]]:
     """Neighbours of one family, cut where they become too many bytes."""
     stretch: list[SegmentSize] = []
+    last: SegmentSize | None = None
     size = 0
     for one in sizes:
-        if stretch and (size > LARGEST or not _is_next(stretch[-1], one)):
+        after = (last.family, last.number + last.count) if last else None
+        if stretch and (size > LARGEST or after != (one.family, one.number)):
             yield stretch
             stretch, size = [], 0
         stretch.append(one)
         size += one.size
+        last = one
     if stretch:
         yield stretch
-
-
-def _is_next(one: SegmentSize, other: SegmentSize) -> bool:
-    return (one.family, one.number + one.count) == (other.family, other.number)

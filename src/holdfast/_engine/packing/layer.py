@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from holdfast._engine.packing import forms, joining
+from holdfast._engine.packing.forms import Form, zstd
+from holdfast._engine.packing.joining import Joiner
 from holdfast._engine.packing.reading import OpenedInspection, Reader
-from holdfast._port import Pieces, SegmentsKey, Stored, run
+from holdfast._port import (
+    Admission,
+    Adoption,
+    Backend,
+    Inspection,
+    Key,
+    Outcome,
+    Pieces,
+    Prune,
+    Pruned,
+    Receipt,
+    SegmentsKey,
+    Stored,
+    Write,
+    run,
+)
 from holdfast._port.layer import Layer
 from holdfast._values.records import PLAIN, Run, Segment
 from holdfast._values.runs import state_runs
 from holdfast.errors import HoldfastError
-
-if TYPE_CHECKING:
-    from holdfast._engine.packing.forms import Form
-    from holdfast._engine.packing.joining import Joiner
-    from holdfast._port import (
-        Admission,
-        Adoption,
-        Backend,
-        Inspection,
-        Key,
-        Outcome,
-        Prune,
-        Pruned,
-        Receipt,
-        Write,
-    )
 
 R = TypeVar("R")
 
@@ -45,8 +45,8 @@ class Growth(msgspec.Struct, frozen=True):
 
 # To compress, soon, and again when most blocks are as large as they should be.
 TO_COMPRESS: Final = Growth(16, 128)
-# Only so that a load has less to decrypt: no message is written more than twice. Plain
-# segments are not joined, since they are read as fast and take as much.
+# Joined once, so that a load has less to decrypt: each message is written twice. Plain
+# segments are not joined: blocks of them are read no faster and are no smaller.
 TO_DECRYPT: Final = Growth(96, 96)
 
 
@@ -63,11 +63,13 @@ class Packing(Layer):
     ) -> None:
         super().__init__(backend)
         if compress:
-            forms.zstd()  # refuses a store that could not be written to
+            zstd()  # refuses a store that could not be written to
         self._compresses = compress
         self._reader = Reader(backend)
+        self._form = Form(compress=compress)
+        self._joiner = Joiner(backend, self._form, self._reader)
         self._joins = "pack" in backend.abilities
-        # A server keeps what was replaced until it is vacuumed: `compact` joins there.
+        # A server keeps replaced rows until a vacuum, so only `compact` joins there.
         joins_grown = joins_grown and self._joins and "reuse" in backend.abilities
         growth = TO_COMPRESS if compress else TO_DECRYPT if encrypted else None
         self._growth = growth if joins_grown else None
@@ -75,16 +77,6 @@ class Packing(Layer):
     def over(self, backend: Backend) -> Self:
         """The same form, without joining: the other backend may be in a transaction."""
         return type(self)(backend, compress=self._compresses, joins_grown=False)
-
-    # Not made with the layer: a command line that only looks does not load them.
-
-    @property
-    def _form(self) -> Form:
-        return forms.Form(compress=self._compresses)
-
-    @property
-    def _joiner(self) -> Joiner:
-        return joining.Joiner(self.backend, self._form, self._reader)
 
     # --- writing ----------------------------------------------------------------------
 
@@ -165,7 +157,7 @@ class Packing(Layer):
             for segment in write.segments:
                 if segment.number % growth.few == 0 and write.checkpoint is not None:
                     grown = _end(write.checkpoint.runs, segment.number, growth)
-                    # No caller asked for it: if it fails, the save still stands.
+                    # The save is committed, and must not fail because joining does.
                     with suppress(HoldfastError):
                         await self._joiner.join(receipt.family, grown)
 
@@ -199,7 +191,7 @@ class Packing(Layer):
 
 
 def _is_plain(record: object) -> bool:
-    """Whether there is nothing to open, as in most that the first search reads."""
+    """True if there is nothing to open, as in most that the first search reads."""
     if isinstance(record, Stored | Pieces):
         for segment in record.segments or ():
             if segment.packing != PLAIN:

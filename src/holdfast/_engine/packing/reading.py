@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from holdfast._engine.packing import blocks, forms
+from holdfast._engine.packing.forms import (
+    DICTIONARY,
+    WITH_DICTIONARY,
+    Opened,
+    Opener,
+)
+from holdfast._port import Backend, Inspection
 from holdfast._port.layer import InspectionLayer
 from holdfast._values.limits import LARGEST_STATE
 from holdfast._values.records import PLAIN, Run, Segment
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    from holdfast._engine.packing.blocks import Opened
-    from holdfast._engine.packing.forms import Opener
-    from holdfast._port import Backend, Inspection
 
 
 class Reader:
@@ -36,7 +36,7 @@ class Reader:
     async def opened(self, stored: Sequence[Segment]) -> list[Opened]:
         """Segments and blocks with what is in them."""
         opener = await self._opener({segment.packing for segment in stored})
-        return [blocks.Opened(segment, opener.texts(segment)) for segment in stored]
+        return [Opened(segment, opener.texts(segment)) for segment in stored]
 
     async def each(
         self, stored: Sequence[Segment | None], first: int
@@ -55,9 +55,9 @@ class Reader:
         return found
 
     async def _opener(self, packings: set[int], most: int = LARGEST_STATE) -> Opener:
-        if forms.WITH_DICTIONARY in packings and self._dictionary is None:
-            self._dictionary = await self._backend.setting(forms.DICTIONARY)
-        return forms.Opener(packings, self._dictionary, most)
+        if WITH_DICTIONARY in packings and self._dictionary is None:
+            self._dictionary = await self._backend.setting(DICTIONARY)
+        return Opener(packings, self._dictionary, most)
 
 
 def _within(

@@ -32,7 +32,6 @@ from holdfast._engine.threads.pending import find_pending, unsaved_messages
 from holdfast._port import (
     CheckpointKey,
     Details,
-    FamilyPlan,
     Prune,
     Receipt,
     Saves,
@@ -371,35 +370,27 @@ async def _delete(context: Context, agent: str, doomed: Sequence[Checkpoint]) ->
     staying = [c for c in saves if c.id not in gone]
     needed = await _pins_of(context, staying)
     pins = [record for record in page if record.id not in needed]
-    plans = await removal.plans_without(context, pins)
-    if not staying:
-        whole = Prune(
-            at=context.clock(), threads=(thread, *pins), families=tuple(plans)
-        )
-    else:
-        family = plan_removal(thread.family, list(saves), doomed)
-        whole = _thinned(context, thread, staying, (family, *plans), pins)
     context.cache.take(thread.id)
-    await removal.carry_out(context, whole)
+    if not staying:
+        await removal.drop(context, [thread, *pins])
+    else:
+        plan = plan_removal(thread.family, list(saves), doomed)
+        first = _head_moved(context, thread, staying)
+        await removal.drop(context, pins, [plan], (first,))
     return len(doomed)
 
 
-def _thinned(
-    context: Context,
-    thread: ThreadRecord,
-    staying: Sequence[Checkpoint],
-    plans: tuple[FamilyPlan, ...],
-    pins: Sequence[ThreadRecord],
-) -> Prune:
-    """A plan that first moves the head, if its checkpoint is removed.
+def _head_moved(
+    context: Context, thread: ThreadRecord, staying: Sequence[Checkpoint]
+) -> Write:
+    """Moves the head, if its checkpoint is removed.
 
     Otherwise it expects the head: a checkpoint made meanwhile may use one of the pins.
     """
-    head, at = thread.head, context.clock()
+    head = thread.head
     stays = head is not None and head.id in {c.id for c in staying}
     turn = None if stays else Turn("rewind", staying[-1])
-    first = Write(thread=thread.id, at=at, expect=head, turn=turn)
-    return Prune(at=at, first=(first,), threads=tuple(pins), families=plans)
+    return Write(thread=thread.id, at=context.clock(), expect=head, turn=turn)
 
 
 async def _pins_of(context: Context, checkpoints: Iterable[Checkpoint]) -> set[str]:

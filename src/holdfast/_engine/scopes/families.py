@@ -1,15 +1,17 @@
-"""Which families belong to a scope."""
+"""The families that belong to a scope, and what they hold together."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 
 from holdfast._engine.scopes.names import ScopeNames
-from holdfast._port import Backend, FamilyThreads, Threads
+from holdfast._port import Backend, Facts, FamilySums, FamilyThreads, Sums, Threads
 from holdfast._values.records import ThreadRecord
 
 # So many families are remembered, and so many threads are read by one page.
 MOST, READ = 65_536, 5_000
+# So many families are in one query.
+COUNTED = 10_000
 
 
 class ScopeFamilies:
@@ -34,7 +36,7 @@ class ScopeFamilies:
         return self._known.intersection(families)
 
     async def has(self, backend: Backend, family: int) -> bool:
-        """Whether a family belongs to the scope."""
+        """True if a family belongs to the scope."""
         return family in self._known or family in await self.among(backend, [family])
 
     async def among(self, backend: Backend, families: Collection[int]) -> set[int]:
@@ -66,3 +68,32 @@ class ScopeFamilies:
         """The numbers of all families of the scope."""
         found = {thread.family async for thread in self.threads(backend)}
         return tuple(sorted(found))
+
+
+async def summed(backend: Backend, families: ScopeFamilies) -> Sums:
+    """The counts and sizes of all families of a scope together."""
+    numbers = await families.all(backend)
+    total = Sums()
+    for first in range(0, len(numbers), COUNTED):
+        query = FamilySums(families=numbers[first : first + COUNTED])
+        for found in await backend.scan(query):
+            total += found
+    return total
+
+
+async def facts_of(
+    backend: Backend, families: ScopeFamilies, abilities: frozenset[str]
+) -> Facts:
+    """The facts of a scope; its files are as large as what it stores in them."""
+    sums = await summed(backend, families)
+    return Facts(
+        threads=sums.threads,
+        checkpoints=sums.checkpoints,
+        segments=sums.segments,
+        journal_entries=sums.journal_entries,
+        logical_bytes=sums.logical_bytes,
+        stored_bytes=sums.stored_bytes,
+        file_bytes=sums.stored_bytes,
+        format=(await backend.facts()).format,
+        abilities=abilities,
+    )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from holdfast._engine.scopes.families import ScopeFamilies
+from holdfast._engine.scopes.families import ScopeFamilies, summed
 from holdfast._engine.scopes.names import ScopeNames
-from holdfast._engine.scopes.sums import summed
 from holdfast._port import Backend, HeadId, Inspection, Place, Portion, Rescued
 from holdfast._port.layer import InspectionLayer
 from holdfast._values.records import Checkpoint, Entry, Run, Segment, ThreadRecord
@@ -21,7 +20,7 @@ ELSEWHERE = "a part of the store is damaged; verify the store without a scope"
 
 
 def own_damage(damage: Iterable[str], names: ScopeNames) -> tuple[str, ...]:
-    """What is said about damage, without a word about others."""
+    """The messages about damage, without the names of other scopes."""
     told = [names.text(d) if names.is_about_us(d) else ELSEWHERE for d in damage]
     return tuple(dict.fromkeys(told))
 
@@ -114,7 +113,7 @@ class ScopedInspection(InspectionLayer):
         try:
             return (await summed(self._backend, self._families)).checkpoints
         except Corrupt:
-            return 0  # it is only how much there is to do
+            return 0  # the number is only for the progress
 
     async def count_saved(self, family: int, up_to: int) -> int:
         if not await self._ours([family]):

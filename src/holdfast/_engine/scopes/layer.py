@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from msgspec.structs import replace
 
-from holdfast._engine.scopes.families import ScopeFamilies
+from holdfast._engine.scopes.families import ScopeFamilies, facts_of
 from holdfast._engine.scopes.inspection import ScopedInspection, own_damage
 from holdfast._engine.scopes.names import (
     ScopeNames,
@@ -19,7 +19,6 @@ from holdfast._engine.scopes.names import (
     renamed_write,
 )
 from holdfast._engine.scopes.queries import ScopedQueries
-from holdfast._engine.scopes.sums import facts_of
 from holdfast._port import (
     Admission,
     Adoption,
@@ -79,7 +78,7 @@ def own_names(verb: V) -> V:
 
 
 class ScopeState:
-    """What a scope over a store and over its transactions have in common."""
+    """The state that a scope over a store shares with those over its transactions."""
 
     def __init__(self, names: ScopeNames) -> None:
         self.families = ScopeFamilies(names)
@@ -113,8 +112,8 @@ class ScopeLayer(Layer):
 
     @property
     def abilities(self) -> frozenset[str]:
-        # The index for searching is one for all: others would be found by it, and how
-        # long it takes would tell about them. A search reads the scope's messages.
+        # One index serves all scopes: a search in it would find messages of others, and
+        # its duration would tell about them. So a scope's search reads the messages.
         return self.backend.abilities - {"search", "backup", "compact"}
 
     # --- writing ----------------------------------------------------------------------
@@ -248,7 +247,7 @@ class ScopeLayer(Layer):
 
     @own_names
     async def changes(self, after: int, limit: int, timeout: float) -> Page[Change]:
-        """What others change is passed over, and does not end the waiting."""
+        """The changes of the scope; those of others do not end the waiting."""
         deadline = self._timer() + timeout
         while True:
             left = max(0.0, deadline - self._timer())
@@ -274,7 +273,7 @@ class ScopeLayer(Layer):
 
     @own_names
     async def scrub(self) -> None:
-        # Of the whole store: what was removed is not the scope's any more.
+        # The whole store is scrubbed: removed records have no scope any more.
         await self.backend.scrub()
 
     # --- the whole store --------------------------------------------------------------
@@ -303,7 +302,7 @@ class ScopeLayer(Layer):
         """The same error with the names that callers know."""
         names = self.names
         if isinstance(error, Corrupt) and " " not in error.what:
-            # A file, which may be called after a thread of others.
+            # It is a file, whose name may be that of a thread of another scope.
             advice = "verify the store without a scope"
             return Corrupt("a part of the store", advice=advice, lost=error.lost)
         shown = copy(error)  # the backend may give one error to several callers

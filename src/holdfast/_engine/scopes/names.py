@@ -29,7 +29,7 @@ Rename: TypeAlias = Callable[[str], str]
 
 
 class ScopeNames(NamedTuple):
-    """What stands before the names of a scope."""
+    """The prefix of the names of a scope."""
 
     prefix: str
 
@@ -42,7 +42,7 @@ class ScopeNames(NamedTuple):
         return name.removeprefix(self.prefix)
 
     def has(self, record: object) -> bool:
-        """Whether a stored record belongs to the scope."""
+        """True if a stored record belongs to the scope."""
         name = _NAME[type(record)](record)
         return name.startswith(self.prefix)
 
@@ -55,7 +55,7 @@ class ScopeNames(NamedTuple):
         return text.replace(self.prefix, "").replace(self._escaped, "")
 
     def is_about_us(self, text: str) -> bool:
-        """Whether a text of the backend names something of the scope."""
+        """True if a text of the backend names something of the scope."""
         return self.prefix in text or self._escaped in text
 
     @property
@@ -99,21 +99,13 @@ def _of_thread(record: Any, rename: Rename) -> Any:
     return replace(record, thread=rename(record.thread))
 
 
-def _stored(stored: Stored, rename: Rename) -> Stored:
-    return Stored(_thread(stored.thread, rename), stored.segments)
-
-
-def _head_id(head: HeadId, rename: Rename) -> HeadId:
-    return head._replace(thread=rename(head.thread))
-
-
 _RENAME: dict[type, Callable[[Any, Rename], Any]] = {
     Change: _of_thread,
     Checkpoint: _checkpoint,
     Entry: _of_thread,
-    HeadId: _head_id,
+    HeadId: lambda head, rename: head._replace(thread=rename(head.thread)),
     Move: _of_thread,
-    Stored: _stored,
+    Stored: lambda s, rename: Stored(_thread(s.thread, rename), s.segments),
     ThreadRecord: _thread,
 }
 _NAME: dict[type, Callable[[Any], str]] = {

@@ -1,4 +1,4 @@
-"""How each query is asked below a scope, and what of its answer belongs to the scope.
+"""The queries of a scope: each is asked below it, and the answer of others left out.
 
 The table at the end has every query of the port. One that is not in it cannot be asked
 in a scope, so that a new query cannot show what belongs to others.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain
+from operator import gt
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -12,8 +15,24 @@ from holdfast._engine.context import Context
 from holdfast._engine.threads.anchors import anchors_moved
 from holdfast._engine.threads.grants import handed_over
 from holdfast._engine.threads.lineage import Reference, resolve, resolve_in
-from holdfast._port import FamilyPlan, Prune, Pruned, Saves, Threads, Turn, Write
-from holdfast._port.removal import ancestry, plan_removal
+from holdfast._engine.threads.removal_family import (
+    Family,
+    SmallFamily,
+    living,
+    read_family,
+    saves_of,
+)
+from holdfast._port import (
+    FamilyPlan,
+    Outlines,
+    Prune,
+    Pruned,
+    ThreadKey,
+    Threads,
+    Turn,
+    Write,
+)
+from holdfast._port.removal import NOWHERE, overtaken
 from holdfast._values.records import (
     PIN,
     UNSET,
@@ -50,11 +69,14 @@ async def carry_out(context: Context, plan: Prune) -> Pruned:
 
 async def delete_threads(context: Context, names: Iterable[str]) -> int:
     """Delete threads with what only they use; returns how many there were."""
-    wanted = set(names)
+    keys = [ThreadKey(name) for name in sorted(set(names))]
 
     async def attempt() -> int:
-        found = [t for n in sorted(wanted) if (t := await context.find_thread(n))]
-        return await _drop(context, found)
+        found = [thread for thread in await context.backend.read(keys) if thread]
+        for thread in found:
+            if thread.deleted_at is not None:
+                await _sweep_again(context, thread)
+        return await drop(context, living(found)) if living(found) else 0
 
     return await until_current(attempt)
 
@@ -69,7 +91,7 @@ async def delete_expected(
         found = await context.find_thread(thread)
         if found is None or not await _is_at(context, found, expect):
             return _not_at(thread, expect, found)
-        return await _drop(context, [found])
+        return await drop(context, [found])
 
     outcome = await until_current(attempt)
     if isinstance(outcome, Conflict):
@@ -102,13 +124,64 @@ def _not_at(
     )
 
 
-async def _drop(context: Context, threads: Sequence[ThreadRecord]) -> int:
-    """Delete threads as they were found."""
-    if not threads:
-        return 0
-    plans = await plans_without(context, threads)
-    whole = Prune(at=context.clock(), threads=tuple(threads), families=tuple(plans))
-    return (await carry_out(context, whole)).threads
+async def drop(
+    context: Context,
+    threads: Sequence[ThreadRecord],
+    families: Sequence[FamilyPlan] = (),
+    first: tuple[Write, ...] = (),
+) -> int:
+    """Delete threads as they were found, with what only they use; returns how many.
+
+    All in one transaction, with ``families`` and ``first``. Only of a large family the
+    checkpoints are removed afterwards, in parts: if that is interrupted, `delete` or
+    `prune` goes on.
+    """
+    plans: list[FamilyPlan] = []
+    large: list[int] = []
+    for number, theirs in by_family(threads).items():
+        staying = await _staying(context, number, theirs)
+        saves = await saves_of(context, number) if staying else ()
+        if saves is None:
+            large.append(number)
+        elif saves:
+            family = await Family.read(number, SmallFamily(saves))
+            parts = family.divided(await family.unneeded(staying))
+            plans += [plan async for plan in family.plans(parts)]
+    whole = Prune(
+        at=context.clock(),
+        first=first,
+        threads=tuple(threads),
+        families=(*families, *plans),
+    )
+    dropped = await carry_out(context, whole)
+    for number in large:
+        await until_current(partial(_sweep, context, number))
+    return dropped.threads
+
+
+async def _staying(
+    context: Context, family: int, threads: Sequence[ThreadRecord]
+) -> list[ThreadRecord]:
+    """The living threads of a family without some of them."""
+    names = {thread.id for thread in threads}
+    page = await context.backend.scan(Threads(family=family, every=True))
+    return [thread for thread in living(page) if thread.id not in names]
+
+
+async def _sweep(context: Context, number: int) -> None:
+    """Remove what deleted threads have left in a large family."""
+    family, threads = await read_family(context, number)
+    parts = family.divided(await family.unneeded(living(threads)))
+    async for plan in family.plans(parts):
+        await carry_out(context, Prune(at=context.clock(), families=(plan,)))
+
+
+async def _sweep_again(context: Context, tombstone: ThreadRecord) -> None:
+    """Finish a deletion from a large family, if it was interrupted."""
+    family, number = tombstone.family, tombstone.number
+    own = Outlines(family=family, thread=number, limit=1)
+    if await context.backend.scan(own):
+        await _sweep(context, family)
 
 
 async def delete_matching(
@@ -134,31 +207,11 @@ async def delete_matching(
     return await delete_threads(context, [*map(checked_stored_name, names), *matching])
 
 
-async def plans_without(
-    context: Context, threads: Iterable[ThreadRecord]
-) -> list[FamilyPlan]:
-    """The plans for the rest of each family when some threads are deleted."""
-    return [
-        plan
-        for number, theirs in by_family(threads).items()
-        if (plan := await _without(context, number, theirs))
-    ]
-
-
-async def _without(
-    context: Context, family: int, threads: Sequence[ThreadRecord]
-) -> FamilyPlan | None:
-    """The removal from a family when some of its threads are deleted.
-
-    ``None`` if no thread stays: then the backend drops the whole family.
-    """
-    names = {thread.id for thread in threads}
-    page = await context.backend.scan(Threads(family=family, every=True))
-    staying = [t for t in page if t.deleted_at is None and t.id not in names]
-    if not staying:
-        return None
-    checkpoints = await checkpoints_of(context, family)
-    return plan_removal(family, checkpoints, unneeded(staying, checkpoints))
+async def needs_all(context: Context, thread: ThreadRecord) -> bool:
+    """True if no checkpoint would be removed with a thread: others need them all."""
+    family, threads = await read_family(context, thread.family)
+    staying = [other for other in living(threads) if other.id != thread.id]
+    return bool(staying) and not any(await family.unneeded(staying))
 
 
 async def delete(
@@ -188,27 +241,29 @@ async def delete_checkpoint(context: Context, thread: str, reference: Reference)
             if missing.code == NotFound.default_code:
                 return 0
             raise
-        others = await context.backend.scan(Threads(family=record.family))
-        _refuse_inherited(record, others, doomed)
-        _refuse_foreign_heads(thread, others, [doomed])
-        checkpoints = await checkpoints_of(context, record.family)
-        by_id = {checkpoint.id: checkpoint for checkpoint in checkpoints}
+        family, threads = await read_family(context, record.family)
+        _refuse_inherited(record, living(threads), doomed)
+        _refuse_foreign_heads(thread, living(threads), doomed)
+        place = family.tree.place_of(doomed.seq)
         # Others may have removed it, or its parent, since it was looked up.
-        doomed = by_id.get(doomed.id, doomed)
-        parent = by_id.get(doomed.parent or "")
-        if doomed.id not in by_id or (doomed.parent and parent is None):
-            raise Conflict(f"{doomed.id!r} was changed meanwhile", code="plan_stale")
-        plan = plan_removal(record.family, checkpoints, [doomed])
+        if place == NOWHERE:
+            raise overtaken()
+        [plan] = [plan async for plan in family.plans([[place]])]
+        if [checkpoint.id for checkpoint in plan.checkpoints] != [doomed.id]:
+            raise overtaken()
         if record.head is None or doomed.id != record.head.id:
-            return await _remove(context, plan)
-        if parent is None:
+            return (await _remove(context, plan)).checkpoints
+        above = family.tree.parents[place]
+        if above == NOWHERE:
             raise Conflict(
                 f"{doomed.id!r} is the only checkpoint of thread {thread!r};"
                 " delete() the thread instead",
                 code="last_checkpoint",
                 thread=thread,
             )
-        return await _remove(context, plan, _turned(context, record, parent))
+        [parent] = await family.source.records([family.tree.seqs[above]])
+        turned = _turned(context, record, parent)
+        return (await _remove(context, plan, turned)).checkpoints
 
     return await until_current(attempt)
 
@@ -218,23 +273,25 @@ async def rewind_hard(
 ) -> Checkpoint:
     """Move the head back and delete what was saved in the thread after it."""
     target = await resolve(context, thread, reference)
+    is_turned = False
 
     async def attempt() -> Checkpoint:
+        nonlocal is_turned
         record = await context.get_thread(thread)
-        checkpoints = await checkpoints_of(context, record.family)
-        others = await context.backend.scan(Threads(family=record.family))
-        roots = roots_of(other for other in others if other.id != thread)
-        foreign = [c.id for c in checkpoints if c.thread_number != record.number]
-        needed = ancestry(checkpoints, [*roots, *foreign, target.id])
-        doomed = [
-            c
-            for c in checkpoints
-            if c.thread_number == record.number
-            and c.seq > target.seq
-            and c.id not in needed
-        ]
-        plan = plan_removal(record.family, checkpoints, doomed)
-        await _remove(context, plan, _turned(context, record, target))
+        family, threads = await read_family(context, record.family)
+        tree = family.tree
+        others = await family.roots([t for t in living(threads) if t.id != thread])
+        foreign = (
+            n for n, number in enumerate(tree.threads) if number != record.number
+        )
+        needed = tree.ancestry(chain(others, foreign, tree.places_of([target.seq])))
+        later = (seq > target.seq for seq in tree.seqs)
+        gone = bytearray(map(gt, later, needed))
+        stands = is_turned and record.head is not None and record.head.id == target.id
+        first = () if stands else (_turned(context, record, target),)
+        async for plan in family.plans(family.divided(gone) or [[]]):
+            await _remove(context, plan, *first)
+            is_turned, first = True, ()
         return target
 
     return await until_current(attempt)
@@ -249,15 +306,14 @@ def _turned(context: Context, record: ThreadRecord, target: Checkpoint) -> Write
     )
 
 
-async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> int:
+async def _remove(context: Context, plan: FamilyPlan, *first: Write) -> Pruned:
     for write in first:
         context.cache.take(write.thread)
     whole = Prune(at=context.clock(), first=first, families=(plan,))
     try:
-        return (await carry_out(context, whole)).checkpoints
+        return await carry_out(context, whole)
     except NotFound as missing:
-        # The target existed when the plan was made, so another writer removed it:
-        # retry.
+        # The target existed when this was planned, so another writer removed it.
         raise Conflict(missing.message, code="plan_stale") from missing
 
 
@@ -276,13 +332,12 @@ def _refuse_inherited(
 
 
 def _refuse_foreign_heads(
-    thread: str, others: Iterable[ThreadRecord], doomed: Sequence[Checkpoint]
+    thread: str, others: Iterable[ThreadRecord], doomed: Checkpoint
 ) -> None:
-    gone = {checkpoint.id for checkpoint in doomed}
     for other in others:
-        if other.id != thread and other.head is not None and other.head.id in gone:
+        if other.id != thread and other.head is not None and other.head.id == doomed.id:
             raise Conflict(
-                f"checkpoint {other.head.id!r} is the head of thread {other.id!r};"
+                f"checkpoint {doomed.id!r} is the head of thread {other.id!r};"
                 " delete that thread first",
                 code="in_use",
                 thread=other.id,
@@ -306,32 +361,6 @@ async def until_current(
                 raise
             damage = corrupt.message
     return await attempt()
-
-
-def unneeded(
-    staying: Sequence[ThreadRecord], checkpoints: Sequence[Checkpoint]
-) -> list[Checkpoint]:
-    """Checkpoints of deleted threads that no staying thread descends from."""
-    numbers = {thread.number for thread in staying}
-    own = [c.id for c in checkpoints if c.thread_number in numbers]
-    needed = ancestry(checkpoints, [*own, *roots_of(staying)])
-    return [checkpoint for checkpoint in checkpoints if checkpoint.id not in needed]
-
-
-def roots_of(threads: Iterable[ThreadRecord]) -> list[str]:
-    """The checkpoints from which threads need their lines: heads and fork points."""
-    found: list[str] = []
-    for thread in threads:
-        if thread.head is not None:
-            found.append(thread.head.id)
-        if thread.forked_from is not None:
-            found.append(thread.forked_from.checkpoint)
-    return found
-
-
-async def checkpoints_of(context: Context, family: int) -> list[Checkpoint]:
-    """Every checkpoint of a family, oldest first."""
-    return list(await context.backend.scan(Saves(family=family, oldest_first=True)))
 
 
 def by_family(threads: Iterable[ThreadRecord]) -> dict[int, list[ThreadRecord]]:

@@ -44,7 +44,7 @@ NAMES = 500
 
 
 class ExportSelection(msgspec.Struct, frozen=True):
-    """Which threads to export, and from which time on."""
+    """The threads to export, and the time from which on."""
 
     threads: Collection[str] | None = None
     since: int | None = None
@@ -165,7 +165,7 @@ class _ArchiveImport:
         self.done = self.total = 0
 
     def check(self) -> tuple[Imported, str]:
-        """What would be imported, and the digest of the archive."""
+        """A preview of the import, and the digest of the archive."""
         reader = ArchiveReader(self.file, self.name)
         new: list[str] = []
         old: list[str] = []

@@ -15,15 +15,15 @@ import msgspec
 from holdfast._engine.context import Context
 from holdfast._engine.search import index
 from holdfast._engine.threads.removal import until_current
-from holdfast._engine.upkeep.erase_plans import ErasurePlans, FamilyErasure
+from holdfast._engine.upkeep.erase_plans import ErasurePlans
 from holdfast._engine.upkeep.erasure import (
+    INTENT,
     Counts,
     Erasure,
     ErasureRequest,
     new_receipt,
     signed,
 )
-from holdfast._engine.upkeep.erasure_intent import INTENT
 from holdfast._port import Entries, Prune, Threads
 from holdfast._values.arguments import check_progress, checked_flags
 from holdfast._values.records import Progress, ThreadRecord
@@ -36,7 +36,7 @@ UNFINISHED = "an erasure was interrupted; open the store for writing to finish i
 
 
 class Intent(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is being erased; once all is removed, only that the rest is to be scrubbed.
+    """The erasure in progress; once all is removed, only that a scrub is left to do.
 
     Empty if there is nothing to do: a setting cannot be removed.
     """
@@ -61,7 +61,7 @@ async def erase(
     try:
         is_shredded = await run.carry_out(dry_run=dry_run)
     except HoldfastError as error:
-        if run.counts.threads and not dry_run:
+        if run.counts != Counts() and not dry_run:
             error.message += "; what was erased before stays erased: erase again"
         raise
     receipt = new_receipt(
@@ -98,7 +98,7 @@ async def _resume(context: Context, intent: Intent) -> None:
 
 
 async def is_unfinished(context: Context) -> bool:
-    """Whether an erasure was interrupted, or is being made by another process."""
+    """True if an erasure was interrupted, or another process is making one."""
     return await _intent(context) != Intent()
 
 
@@ -113,8 +113,10 @@ class _ErasureRun:
     ) -> None:
         self._context, self._request = context, request
         self._plans = ErasurePlans(context, request)
-        self._progress = progress or _ignore
+        self._progress: Progress = progress or (lambda _done, _of: None)
         self._is_covered = True
+        # The journal entries of the family that is being erased.
+        self._entries = 0
         self.counts = Counts()
         self.heads = sha256()
 
@@ -144,8 +146,10 @@ class _ErasureRun:
         There is one intent: of two at the same time, one finishes the other's.
         """
         mine = Intent(self._request)
+        # The caller asks again with forks=True after forks have stopped an erasure.
+        stopped = Intent(msgspec.structs.replace(self._request, forks=False))
         found = await _intent(self._context)
-        while found not in (Intent(), mine):
+        while found not in (Intent(), mine, stopped):
             await _resume(self._context, found)
             found = await _intent(self._context)
         await _note(self._context, mine)
@@ -162,33 +166,29 @@ class _ErasureRun:
 
     async def _family(self, number: int, *, dry_run: bool) -> None:
         found = await self._plans.family(number)
-        entries = [await self._count_entries(thread) for thread in found.living]
+        entries = sum([await self._count_entries(thread) for thread in found.living])
+        # An earlier attempt may have removed some before another writer overtook it.
+        self._entries = max(self._entries, entries)
         keys, owner = self._context.keys, self._request.owner
         if keys is not None and owner is not None:
             self._is_covered &= keys.belongs(number, owner)
-        pruned = await self._context.backend.prune(self._prune(found, dry_run=dry_run))
-        self.counts += Counts(
-            pruned.threads, pruned.checkpoints, sum(entries), pruned.bytes
-        )
+        counts = self.counts
+        async for plan in found.prunes(self._context.clock(), dry_run=dry_run):
+            pruned = await self._context.backend.prune(plan)
+            counts += Counts(pruned.threads, pruned.checkpoints, 0, pruned.bytes)
+            if not dry_run:  # it stays done if the next part is planned again
+                self.counts = counts
+        self.counts = counts + Counts(entries=self._entries)
+        self._entries = 0
         for thread in found.living:
             if thread.head is not None:
                 self.heads.update(thread.head.id.encode() + thread.head.sha256)
-
-    def _prune(self, found: FamilyErasure, *, dry_run: bool) -> Prune:
-        threads = found.living if dry_run else found.threads
-        return Prune(
-            at=self._context.clock(),
-            threads=tuple(threads),
-            families=(found.plan,) if found.plan else (),
-            erase=True,
-            dry_run=dry_run,
-        )
 
     async def _count_entries(self, thread: ThreadRecord) -> int:
         try:
             return len(await self._context.backend.scan(Entries(thread=thread.id)))
         except Corrupt:
-            return 0  # what cannot be read is erased all the same
+            return 0  # entries that cannot be read are erased, too
 
     async def _remove_names(self) -> None:
         """Remove the names of all deleted threads: some may have been the subject's."""
@@ -212,13 +212,9 @@ class _ErasureRun:
         if keys is None or owner is None:
             return False
         needed_secrets = await keys.destroy(owner)
-        # What another process began for the owner meanwhile cannot be read any more.
+        # Threads that another process began for the owner meanwhile are unreadable now.
         await self._remove()
         return needed_secrets and self._is_covered
-
-
-def _ignore(_done: int, _of: int) -> None:
-    return None
 
 
 async def _scrub(context: Context) -> None:
@@ -236,7 +232,7 @@ async def _intent(context: Context) -> Intent:
         found = await context.backend.setting(INTENT)
         return msgspec.json.decode(found, type=Intent) if found else Intent()
     except (Corrupt, ValueError, RecursionError):
-        # What can be read must stay readable; `verify` tells what is damaged.
+        # A damaged setting must not keep the store closed; `verify` reports it.
         return Intent()
 
 

@@ -1,41 +1,71 @@
-"""Which threads an erasure removes, family by family."""
+"""Plans of an erasure: which threads go, family by family."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents
-from holdfast._engine.threads.removal import checkpoints_of, roots_of, unneeded
+from holdfast._engine.threads.removal_family import Family, living, read_family
 from holdfast._engine.upkeep.erasure import ErasureRequest
-from holdfast._port import FamilyPlan, FamilyThreads, Outlines, ThreadKey, Threads
-from holdfast._port.removal import ancestry, plan_removal
+from holdfast._port import (
+    FamilyPlan,
+    FamilyThreads,
+    Outlines,
+    Prune,
+    ThreadKey,
+    Threads,
+)
+from holdfast._port.removal import FamilyTree
 from holdfast._values.graves import is_grave
-from holdfast._values.records import PIN, Checkpoint, ThreadRecord
+from holdfast._values.records import PIN, ThreadRecord
 from holdfast.errors import Conflict
 
 PAGE = 1000
 
 
 class FamilyErasure(msgspec.Struct, frozen=True):
-    """What goes of a family: threads, tombstones among them, and checkpoints.
+    """The threads that go of a family, tombstones among them, and its checkpoints.
 
-    Without a ``plan`` no thread stays, and the backend drops the whole family.
+    ``gone`` flags the checkpoints that go. Without a ``family`` no thread stays, and
+    the backend drops all of it.
     """
 
     threads: tuple[ThreadRecord, ...]
-    plan: FamilyPlan | None
+    family: Family | None = None
+    gone: bytearray = bytearray()
 
     @property
     def living(self) -> list[ThreadRecord]:
         """The threads that are not deleted yet."""
-        return [thread for thread in self.threads if thread.deleted_at is None]
+        return living(self.threads)
+
+    async def prunes(self, at: int, *, dry_run: bool) -> AsyncIterator[Prune]:
+        """The transactions that remove everything.
+
+        The last one drops the threads: as long as something of them is left, an erasure
+        that goes on after an interruption finds them by their owner and agent.
+        """
+        plans: list[FamilyPlan] = []
+        if self.family is not None:
+            parts = self.family.divided(self.gone, self.living, with_part=-1)
+            async for plan in self.family.plans(parts):
+                if plans:
+                    yield Prune(at=at, families=tuple(plans), dry_run=dry_run)
+                plans = [plan]
+        yield Prune(
+            at=at,
+            threads=tuple(self.living if dry_run else self.threads),
+            families=tuple(plans),
+            erase=True,
+            dry_run=dry_run,
+        )
 
 
 class ErasurePlans:
-    """What an erasure removes, as it is asked for."""
+    """The families and threads that a request for an erasure removes."""
 
     def __init__(self, context: Context, request: ErasureRequest) -> None:
         self.context, self.request = context, request
@@ -77,16 +107,23 @@ class ErasurePlans:
         return request.agent is not None and thread.agent == request.agent
 
     async def family(self, number: int) -> FamilyErasure:
-        """What goes of a family; `Conflict` if a thread that stays needs it."""
+        """The part of a family that goes; `Conflict` if a staying thread needs it."""
         page = await self.context.backend.scan(FamilyThreads((number,)))
-        family = _Family([thread for thread in page if not is_grave(thread)])
-        family.add(thread for thread in family.threads if self._is_chosen(thread))
-        if family.stays():
-            family.checkpoints = await checkpoints_of(self.context, number)
-            blocked = family.close(forks=self.request.forks)
+        choice = self._choice(page)
+        if choice.staying:
+            family, threads = await read_family(self.context, number, page)
+            choice = self._choice(threads)
+            blocked = await choice.close(family, forks=self.request.forks)
             if blocked:
                 raise _needed(blocked)
-        return family.erasure(number)
+            if choice.staying:
+                gone = await family.unneeded(choice.staying)
+                return FamilyErasure(tuple(choice.going), family, gone)
+        return FamilyErasure(tuple(choice.threads))
+
+    def _choice(self, threads: Iterable[ThreadRecord]) -> _Choice:
+        named = [thread for thread in threads if not is_grave(thread)]
+        return _Choice(named, filter(self._is_chosen, named))
 
     async def tombstones(self) -> AsyncIterator[ThreadRecord]:
         """All tombstones of the store whose checkpoints are gone.
@@ -101,65 +138,59 @@ class ErasurePlans:
                 yield thread
 
 
-class _Family:
+class _Choice:
     """The threads of a family, and which of them go."""
 
-    def __init__(self, threads: Sequence[ThreadRecord]) -> None:
+    def __init__(
+        self, threads: Sequence[ThreadRecord], going: Iterable[ThreadRecord]
+    ) -> None:
         self.threads = threads
-        self.checkpoints: Sequence[Checkpoint] = ()
-        self._going: set[int] = set()
+        self._numbers = {thread.number for thread in going}
 
-    def add(self, threads: Iterable[ThreadRecord]) -> None:
-        """Let threads go."""
-        self._going.update(thread.number for thread in threads)
+    @property
+    def going(self) -> list[ThreadRecord]:
+        return [t for t in self.threads if t.number in self._numbers]
 
-    def stays(self) -> list[ThreadRecord]:
+    @property
+    def staying(self) -> list[ThreadRecord]:
         """The living threads that do not go."""
-        return [
-            thread
-            for thread in self.threads
-            if thread.deleted_at is None and thread.number not in self._going
-        ]
+        return [t for t in living(self.threads) if t.number not in self._numbers]
 
-    def close(self, *, forks: bool) -> list[str]:
+    async def close(self, family: Family, *, forks: bool) -> list[str]:
         """Add what depends on what goes; gives the names of the threads in the way.
 
         A pin belongs to what it holds, and a tombstone names what it was forked from.
         """
+        origins = {t.forked_from.checkpoint for t in self.threads if t.forked_from}
+        points = await family.source.numbers(origins)
         blocked: set[str] = set()
         while True:
-            names, doomed = self._names(), self._doomed()
-            found = [t for t in self.threads if self._depends(t, names, doomed)]
+            found = list(self._dependent(family.tree, points))
             adds = [t for t in found if forks or t.kind == PIN or t.deleted_at]
             blocked |= {t.id for t in found} - {t.id for t in adds}
             if not adds:
                 return sorted(blocked)
-            self.add(adds)
+            self._numbers.update(thread.number for thread in adds)
 
-    def _names(self) -> set[str]:
-        return {thread.id for thread in self.threads if thread.number in self._going}
-
-    def _doomed(self) -> set[str]:
-        saved = self.checkpoints
-        return {c.id for c in saved if c.thread_number in self._going}
-
-    def _depends(self, thread: ThreadRecord, names: set[str], doomed: set[str]) -> bool:
-        if thread.number in self._going:
-            return False
-        if thread.forked_from is not None and thread.forked_from.thread in names:
-            return True
-        own = [c.id for c in self.checkpoints if c.thread_number == thread.number]
-        line = ancestry(self.checkpoints, [*own, *roots_of([thread])])
-        return thread.deleted_at is None and not doomed.isdisjoint(line)
-
-    def erasure(self, number: int) -> FamilyErasure:
-        """What goes; of a family without a living thread all tombstones too."""
-        staying = self.stays()
-        if not staying:
-            return FamilyErasure(tuple(self.threads), None)
-        going = tuple(t for t in self.threads if t.number in self._going)
-        gone = unneeded(staying, self.checkpoints)
-        return FamilyErasure(going, plan_removal(number, self.checkpoints, gone))
+    def _dependent(
+        self, tree: FamilyTree, points: dict[str, int]
+    ) -> Iterator[ThreadRecord]:
+        """The threads that do not go, but were built on one that does."""
+        names = {thread.id for thread in self.going}
+        doomed = tree.descent(tree.saved_in(self._numbers))
+        saved = {tree.threads[place] for place, flag in enumerate(doomed) if flag}
+        for thread in self.threads:
+            if thread.number in self._numbers:
+                continue
+            head, origin = thread.head, thread.forked_from
+            roots = [head.seq if head else 0]
+            roots.append(points.get(origin.checkpoint, 0) if origin else 0)
+            is_on = thread.number in saved or any(
+                doomed[place] for place in tree.places_of(roots)
+            )
+            is_fork = origin is not None and origin.thread in names
+            if is_fork or (thread.deleted_at is None and is_on):
+                yield thread
 
 
 async def pages(context: Context, query: Threads) -> AsyncIterator[ThreadRecord]:

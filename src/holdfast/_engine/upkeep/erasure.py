@@ -1,4 +1,4 @@
-"""What is to be erased, and the receipt that says what was."""
+"""The request for an erasure, the setting that notes it, and its receipt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from msgspec.structs import asdict, replace
 from holdfast._engine.context import Context
 from holdfast._values.caller_key import not_encrypted
 from holdfast._values.records import checked_stored_name
-from holdfast.errors import Unstorable
+from holdfast.errors import Corrupt, Unstorable
 
+# The setting with what is being erased. Opening a store looks for it.
+INTENT = "erasure"
 SALT = 16
 SELECTORS = ("owner", "thread", "agent")
 
 
 class ErasureRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be erased: all of an owner, all of an agent, or one thread.
+    """A request to erase all of an owner, all of an agent, or one thread.
 
     With ``forks`` also the threads of others that share history with it.
     """
@@ -39,7 +41,7 @@ class ErasureRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def selector(self) -> str:
-        """Which of the three was given."""
+        """The field that was given, of the three."""
         return next(name for name in SELECTORS if getattr(self, name) is not None)
 
     @property
@@ -50,7 +52,7 @@ class ErasureRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How much was erased."""
+    """Counts of the records that were erased, and their bytes."""
 
     threads: int = 0
     checkpoints: int = 0
@@ -95,7 +97,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     signature: str | None = None
 
     def is_about(self, subject: str) -> bool:
-        """Whether this is the receipt for a name."""
+        """True if this is the receipt for a name."""
         return _digest(self.salt, self.selector, subject) == self.digest
 
     def to_json(self) -> str:
@@ -109,6 +111,14 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.convert({"subject": ""} | msgspec.json.decode(text), cls)
         except (ValueError, TypeError, RecursionError) as error:
             raise Unstorable("receipt", f"is none: {error}") from error
+
+
+async def has_intent(context: Context) -> bool:
+    """True if anything was ever erased, or begun to be."""
+    try:
+        return bool(await context.backend.setting(INTENT))
+    except Corrupt:  # it must not keep the store closed; `verify` reports it
+        return False
 
 
 def new_receipt(request: ErasureRequest, **fields: Any) -> Erasure:
@@ -131,7 +141,7 @@ def signed(context: Context, receipt: Erasure) -> Erasure:
 
 
 async def verify_receipt(context: Context, receipt: Erasure | str) -> bool:
-    """Whether this store has signed a receipt, and nothing of it was changed."""
+    """True if this store has signed a receipt, and nothing of it was changed."""
     if context.keys is None:
         raise not_encrypted()
     given = receipt if isinstance(receipt, Erasure) else Erasure.from_json(receipt)

@@ -26,7 +26,7 @@ class FamilyReader:
 
     def __init__(self, context: Context, inspection: Inspection) -> None:
         self._context, self._inspection = context, inspection
-        # How many checkpoints each family has.
+        # The number of checkpoints of each family.
         self.sizes: dict[int, int] = {}
 
     async def find(self) -> None:
@@ -46,9 +46,6 @@ class FamilyReader:
     async def choose(self, families: Iterable[int]) -> None:
         """Be about these families."""
         self.sizes = dict.fromkeys(families, 0)
-        await self._measure()
-
-    async def _measure(self) -> None:
         numbers = list(self.sizes)
         for first in range(0, len(numbers), COUNTED):
             query = FamilySizes(families=tuple(numbers[first : first + COUNTED]))

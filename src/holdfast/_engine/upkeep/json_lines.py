@@ -39,7 +39,7 @@ Shown = Literal["state", "messages"]
 
 
 class LinesRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported; ``redact`` are paths, in which ``*`` matches any part.
+    """The form of an export; ``redact`` are paths, in which ``*`` matches any part.
 
     With ``about``, a line about each thread comes before those of its checkpoints.
     """
@@ -119,7 +119,7 @@ async def _write_thread(
 
 
 async def _about(context: Context, thread: ThreadRecord) -> bytes:
-    """What is known of a thread beside its states, and its journal."""
+    """The record of a thread without its states, and its journal."""
     entries = await context.backend.scan(Entries(thread=thread.id))
     document: dict[str, object] = {
         "thread": thread.id,

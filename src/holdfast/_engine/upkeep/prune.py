@@ -11,34 +11,33 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.records import conversations
 from holdfast._engine.threads.removal import OVERTAKEN, carry_out, until_current
-from holdfast._engine.upkeep.prune_plans import PrunePlans
-from holdfast._engine.upkeep.scope import EVERYTHING, PruneScope
+from holdfast._engine.upkeep.prune_plans import EVERYTHING, PrunePlans, PruneRange
 from holdfast._port import Prune, Pruned
 from holdfast._values.arguments import check_progress, checked_flag, checked_instance
 from holdfast._values.records import Progress
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.retention import Retention
 
-# How long the tombstone of a deleted thread refuses late writers.
+# The time for which the tombstone of a deleted thread refuses late writers.
 TOMBSTONE_LIFE = 30 * 24 * 3600 * 1_000_000
 
 
 async def prune(
     context: Context,
     policy: Retention,
-    scope: PruneScope = EVERYTHING,
+    only: PruneRange = EVERYTHING,
     *,
     dry_run: bool,
     progress: Progress | None = None,
 ) -> Pruned:
-    """Remove what a policy does not keep of the threads in a scope.
+    """Remove what a policy does not keep of some threads.
 
     In many transactions: what a prune that was interrupted has left, the next removes.
     """
     checked_instance(policy, Retention, "policy")
     checked_flag(dry_run, "dry_run")
     check_progress(progress)
-    plans = PrunePlans(context, policy, scope)
+    plans = PrunePlans(context, policy, only)
     await plans.find()
     counts = policy.at_most is not None or dry_run
     passes = [True] * counts + [False] * (not dry_run)
@@ -49,7 +48,7 @@ async def prune(
             result = await run.through(dry_run=is_dry)
             if is_dry:
                 await _guard(plans, result.checkpoints)
-        if not dry_run and not scope.is_limited:
+        if not dry_run and not only.is_limited:
             before = plans.now - TOMBSTONE_LIFE
             await context.backend.prune(Prune(at=plans.now, forget_before=before))
     except HoldfastError as error:
@@ -60,11 +59,11 @@ async def prune(
 
 
 async def prune_conversations(
-    context: Context, policy: Retention, scope: PruneScope, *, dry_run: bool
+    context: Context, policy: Retention, only: PruneRange, *, dry_run: bool
 ) -> Pruned:
     """Remove the conversations that a policy's rules for threads do not keep."""
-    only = replace(policy, kinds=(conversations.KIND,))
-    return await prune(context, only, scope, dry_run=dry_run)
+    policy = replace(policy, kinds=(conversations.KIND,))
+    return await prune(context, policy, only, dry_run=dry_run)
 
 
 class _PruneRun:
@@ -80,7 +79,7 @@ class _PruneRun:
         self._context, self._plans = context, plans
         self._progress = progress
         self._done, self._of = 0, len(plans.families) * passes
-        # Whether a transaction has removed something already.
+        # True once a transaction has removed something.
         self.has_removed = False
 
     async def through(self, *, dry_run: bool) -> Pruned:
@@ -108,7 +107,7 @@ class _PruneRun:
             async for plan in self._plans.plans(some, dry_run=dry_run):
                 if plan.threads or plan.families or plan.then:
                     counted += await carry_out(self._context, plan)
-                if not dry_run:  # it is done, also if the next has to be planned again
+                if not dry_run:  # it stays done if the next part is planned again
                     removed = counted
             removed = counted
 
@@ -132,7 +131,7 @@ class Housekeeping:
     async def __call__(self, context: Context) -> None:
         """Prune if it is due; a failure never fails the save."""
         now = context.clock()
-        if not self._is_due(now):
+        if self._last is not None and abs(now - self._last) < self._interval:
             return
         before, self._last = self._last, now
         try:
@@ -142,27 +141,19 @@ class Housekeeping:
             text = f"saved, but pruning afterwards failed: {error}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
 
-    def _is_due(self, now: int) -> bool:
-        return self._last is None or abs(now - self._last) >= self._interval
-
 
 async def _guard(plans: PrunePlans, removed: int) -> None:
     """Refuse to remove more than the policy allows."""
     at_most = plans.policy.at_most
     if at_most is None:
         return
-    total = await _total(plans)
+    if plans.only.is_limited:
+        total = sum([await plans.count(batch) for batch in plans.batches()])
+    else:
+        total = (await plans.context.backend.facts()).checkpoints
     if removed > at_most * total:
         raise Conflict(
             f"pruning would remove {removed} of {total} checkpoints, more than"
             f" at_most={at_most}; check the clock, or raise at_most",
             code="too_much",
         )
-
-
-async def _total(plans: PrunePlans) -> int:
-    """How many checkpoints there are in a scope, with those of deleted threads."""
-    scope = plans.scope
-    if not scope.is_limited:
-        return (await plans.context.backend.facts()).checkpoints
-    return sum([await plans.count(batch) for batch in plans.batches()])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -10,22 +10,33 @@ from msgspec.structs import replace
 
 from holdfast._engine.context import Context
 from holdfast._engine.files.draft import FilesDraft
+from holdfast._engine.files.read import content_of, read_chunks, read_listing
 from holdfast._engine.threads import moves, removal
 from holdfast._engine.threads.drafts import StateDraft
 from holdfast._engine.threads.save import Options, save_as_stored
-from holdfast._engine.upkeep.salvage_files import SalvagedFiles
 from holdfast._engine.upkeep.verify import Problem, Read
 from holdfast._port import CheckpointKey, Inspection, Place, Start, Write
+from holdfast._values.file_chunks import cut
+from holdfast._values.file_listing import Listing
+from holdfast._values.files import FileEntry, Omitted, Tree
 from holdfast._values.manifest import FileLog, decode_manifest
-from holdfast._values.records import UNSET, Checkpoint, Entry, Origin, ThreadRecord
+from holdfast._values.records import (
+    UNSET,
+    Checkpoint,
+    Entry,
+    Origin,
+    Run,
+    Segment,
+)
 from holdfast._values.rope import Rope, joined
+from holdfast._values.stored_file import StoredFile
 from holdfast.errors import Corrupt, HoldfastError
 
 R = TypeVar("R")
 
 
 class Salvaged(msgspec.Struct, frozen=True):
-    """What could be copied out of a damaged store, and what was lost."""
+    """Counts of what was copied out of a damaged store, and a list of what was lost."""
 
     threads: int
     checkpoints: int
@@ -62,11 +73,11 @@ class _Salvage:
         self.starts: dict[str, Start] = {}
         # The numbers that families have in the target.
         self.families: dict[int, int] = {}
-        # For what could not be copied, the nearest ancestor that was.
+        # For each checkpoint that could not be copied, its nearest copied ancestor.
         self.instead: dict[str, str] = {}
         # The ids of the heads in the target.
         self.heads: dict[str, str] = {}
-        # The files of what was copied, as they are in the damaged store.
+        # The files of copied checkpoints, as they are in the damaged store.
         self.logs: dict[str, FileLog] = {}
         self.lost: list[Problem] = []
         self.saved = self.recorded = 0
@@ -75,7 +86,9 @@ class _Salvage:
         deleted: list[str] = []
         async for thread in self._all(self.inspection.threads):
             if thread.deleted_at is None:
-                self.starts[thread.id] = _start_of(thread)
+                self.starts[thread.id] = Start(
+                    thread.kind, thread.owner, thread.agent, thread.encoded_metadata
+                )
             else:
                 deleted.append(thread.id)
         async for checkpoint in self._all(self.inspection.saves):
@@ -137,7 +150,7 @@ class _Salvage:
         self.logs[checkpoint.id] = log
         if log == before:
             return None
-        salvaged = SalvagedFiles(self.inspection, checkpoint.family)
+        salvaged = _SalvagedFiles(self.inspection, checkpoint.family)
         try:
             draft = await salvaged.read(log)
         except Corrupt as error:
@@ -197,8 +210,7 @@ class _Salvage:
     async def _delete_again(self, name: str) -> None:
         """Delete a thread that was copied for its forks, if they need all of it."""
         thread = await self.target.find_thread(name)
-        plans = await removal.plans_without(self.target, [thread] if thread else [])
-        if [len(plan.checkpoints) for plan in plans] == [0]:
+        if thread is not None and await removal.needs_all(self.target, thread):
             await removal.delete_threads(self.target, [name])
             del self.heads[name]
 
@@ -214,5 +226,50 @@ class _Salvage:
         self.recorded += 1
 
 
-def _start_of(record: ThreadRecord) -> Start:
-    return Start(record.kind, record.owner, record.agent, record.encoded_metadata)
+class _SalvagedFiles:
+    """Files of one checkpoint; what is damaged is listed as left out."""
+
+    def __init__(self, inspection: Inspection, family: int) -> None:
+        self._inspection, self._family = inspection, family
+        self._listing = Listing()
+        self.tree = Tree()
+        self.damaged: list[str] = []
+
+    async def read(self, log: FileLog) -> FilesDraft:
+        """The files that can be saved; `Corrupt` if their list is damaged."""
+        self._listing = await read_listing(self._fetch, log)
+        tree = self._listing.tree
+        whole = {
+            path: tree.entries[path]
+            for path, stored in self._listing.files.items()
+            if await self._is_whole(stored)
+        }
+        lost = [entry for path, entry in tree.entries.items() if path not in whole]
+        self.damaged = [entry.name for entry in lost]
+        omitted = (Omitted(entry.path, "damaged") for entry in lost)
+        self.tree = Tree(whole, tree.rules, (*tree.omitted, *omitted))
+        return FilesDraft(self)
+
+    async def chunks(self, entry: FileEntry) -> list[bytes]:
+        return list(cut([await self._content(self._listing.files[entry.path])]))
+
+    async def renew(self) -> bool:
+        return False
+
+    async def _is_whole(self, stored: StoredFile) -> bool:
+        try:
+            await self._content(stored)
+        except Corrupt:
+            return False
+        return True
+
+    async def _content(self, stored: StoredFile) -> bytes:
+        return content_of(stored, await read_chunks(self._fetch, [stored]))
+
+    async def _fetch(self, runs: Sequence[Run]) -> list[Segment]:
+        found = await self._inspection.segments([(self._family, run) for run in runs])
+        segments = [segment for run in found for segment in run]
+        whole = [segment for segment in segments if segment is not None]
+        if len(whole) < len(segments):
+            raise Corrupt("the files", "some of their segments are lost")
+        return whole

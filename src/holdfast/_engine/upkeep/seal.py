@@ -20,7 +20,7 @@ from holdfast._values.records import Checkpoint, Entry, Move, ThreadRecord
 from holdfast.errors import Corrupt, Unstorable
 
 PREFIX = "holdfast-seal-2:"
-# Of seals that were made before moves were in them.
+# The prefix of seals that were made before seals had moves.
 FIRST_PREFIX = "holdfast-seal-1:"
 DIGEST, MARK = 16, 8
 # The move that says that a thread has lost checkpoints.
@@ -73,7 +73,7 @@ class _Digest:
         """A move, and the checkpoint of its thread that was saved before it."""
         said = (m.thread, m.kind, m.source, m.target, m.moved_at)
         self._add("move", *said, after)
-        if m.kind != PRUNE:  # that has no proof: anyone could have put it there
+        if m.kind != PRUNE:  # it has no proof, so a thief could have written it
             mark = hmac.digest(self._key, msgspec.json.encode(said), "sha256")[:MARK]
             self.moved.add(mark)
             self._last_moves[m.thread] = mark
@@ -100,7 +100,7 @@ async def seal(context: Context) -> str:
 
 
 async def broken(context: Context, text: str) -> list[str]:
-    """What a seal knows and the store no longer holds, or holds otherwise."""
+    """The contents that a seal knows and the store has lost or changed."""
     families = _opened(context, text)
     found = await _digests(context, with_moves=text.startswith(PREFIX))
     problems: list[str] = []
@@ -191,12 +191,12 @@ def _opened(context: Context, text: str) -> list[SealedFamily]:
 
 
 def _mac(context: Context, content: bytes, prefix: str = PREFIX) -> bytes:
-    # The first form did not say it here, and must not pass for another.
+    # The first form has no prefix in its digest; it must not pass for the second.
     form = b"" if prefix == FIRST_PREFIX else prefix.encode()
     return hmac.digest(_key(context), form + b"seal\n" + content, "sha256")[:DIGEST]
 
 
 def _key(context: Context) -> bytes:
-    # Without keys a seal still tells whether the store is the one that was sealed. But
-    # whoever can write to the store can then make another seal for it.
+    # Without keys a seal still tells if an older copy was put back, but every program
+    # that can read the store can make another seal for it.
     return context.keys.seal_key if context.keys else b""

@@ -1,4 +1,4 @@
-"""Statistics of a whole store."""
+"""Statistics of a whole store, and the threads that take the most space."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from holdfast._engine.context import Context
 from holdfast._engine.records import agent_checkpoints, agents, conversations, documents
 from holdfast._engine.threads.load import read_listed
-from holdfast._port import Facts, Kinds, SavedIn, Threads, Totals
-from holdfast._values.records import PIN, ThreadRecord
+from holdfast._port import Facts, Kinds, SavedIn, Threads, Totals, Weight, Weights
+from holdfast._values.manifest import WHOLE, decode_manifest
+from holdfast._values.records import PIN, ThreadRecord, checked_limit
+from holdfast._values.rope import Rope
 
 CHUNK = 500
 
@@ -31,7 +33,7 @@ class Statistics(Facts, frozen=True, kw_only=True):
     agent_checkpoints: int
 
 
-# Where the manifest of a conversation's head has the number of its messages.
+# The path to the number of messages in the manifest of a conversation's head.
 MESSAGES = ("mapping", "counts", 1, "messages")
 
 
@@ -51,12 +53,12 @@ async def statistics(context: Context) -> Statistics:
 
 
 async def threads_by_kind(context: Context) -> dict[str, int]:
-    """How many threads there are of each kind."""
+    """The number of threads of each kind."""
     return {found.kind: found.threads for found in await context.backend.scan(Kinds())}
 
 
 async def listed_facts(context: Context, kinds: Mapping[str, int]) -> Facts:
-    """What a backend counts, but of the threads only those that are listed."""
+    """The counts of a backend, but of the threads only those that are listed."""
     facts = await context.backend.facts()
     return replace(facts, threads=facts.threads - kinds.get(PIN, 0))
 
@@ -89,3 +91,48 @@ async def _counted(context: Context, record: ThreadRecord) -> int:
 async def _tallied(context: Context, record: ThreadRecord) -> int:
     assert record.head is not None
     return (await conversations.tally_at(context, record.head)).messages
+
+
+class Heavy(msgspec.Struct, frozen=True):
+    """The threads of a family, and the space they take together.
+
+    ``logical_bytes`` is what whole-state saving would have written, ``stored_bytes``
+    what is stored; ``values`` are the bytes of the values of all heads, by name. What
+    the checkpoints of agents keep of a thread is named only where the thread is gone.
+    """
+
+    threads: tuple[str, ...]
+    checkpoints: int
+    logical_bytes: int
+    stored_bytes: int
+    values: dict[str, int]
+
+
+async def heaviest(context: Context, limit: int | None) -> tuple[Heavy, ...]:
+    """The threads that take the most space, together with their forks."""
+    checked_limit(limit)
+    weights = await context.backend.scan(Weights(limit=limit))
+    return tuple([await _heavy(context, weight) for weight in weights])
+
+
+async def _heavy(context: Context, weight: Weight) -> Heavy:
+    query = Threads(family=weight.family, every=True)
+    living = [t for t in await context.backend.scan(query) if t.deleted_at is None]
+    threads = [t for t in living if t.kind != PIN] or living
+    return Heavy(
+        threads=tuple(t.id for t in sorted(threads, key=lambda t: t.number)),
+        checkpoints=weight.checkpoints,
+        logical_bytes=weight.logical_bytes,
+        stored_bytes=weight.stored_bytes,
+        values=_values(threads),
+    )
+
+
+def _values(threads: list[ThreadRecord]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for head in (thread.head for thread in threads if thread.head is not None):
+        for name, value in decode_manifest(head).values.items():
+            size = value.size if isinstance(value, Rope) else len(value)
+            shown = name if name != WHOLE else "(root)"
+            sizes[shown] = sizes.get(shown, 0) + size
+    return dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0])))

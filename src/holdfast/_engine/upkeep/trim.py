@@ -27,7 +27,7 @@ from holdfast._engine.threads.drafts import NextState, StateTexts
 from holdfast._engine.threads.removal import OVERTAKEN
 from holdfast._engine.threads.save import Options, save
 from holdfast._engine.upkeep.prune import prune
-from holdfast._engine.upkeep.scope import PruneScope
+from holdfast._engine.upkeep.prune_plans import PruneRange
 from holdfast._values import codec
 from holdfast._values.manifest import decode_manifest
 from holdfast._values.records import Checkpoint, Run, Segment
@@ -42,7 +42,7 @@ EMPTY = b"[]"
 
 
 class TrimRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events go: those before a cursor, all but the last, or the older ones."""
+    """The events to remove: before a cursor, all but the last, or the older ones."""
 
     before: str | None = None
     last: int | None = None
@@ -111,9 +111,9 @@ async def _first_within(
 async def _free(context: Context, thread: str) -> None:
     """Remove the checkpoints that still have what was trimmed."""
     try:
-        await prune(context, ONLY_THE_HEAD, PruneScope(thread=thread), dry_run=False)
+        await prune(context, ONLY_THE_HEAD, PruneRange(thread=thread), dry_run=False)
     except Conflict as conflict:
-        # Others append all the time; then the next trim frees what this one has left.
+        # Other writers came first each time; the next trim frees what is left.
         if conflict.code not in OVERTAKEN:
             raise
 
@@ -166,7 +166,7 @@ class TrimDraft:
 
 
 class _Cut(msgspec.Struct, frozen=True):
-    """What of a rope goes and stays.
+    """The division of a rope into segments that go and segments that stay.
 
     Of the first ``known`` segments, in ``runs``, the first ``dropped`` go, with
     ``freed`` bytes of text. ``rest`` are the events that stay of the last of them, and
@@ -182,7 +182,7 @@ class _Cut(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
 
     def is_of(self, rope: Rope) -> bool:
-        """Whether a rope begins with the segments that this cut knows."""
+        """True if a rope begins with the segments that this cut knows."""
         return tuple(first_runs(rope.runs, self.known)) == self.runs
 
     async def extended(self, segments: Segments) -> _Cut:
@@ -196,7 +196,7 @@ class _Cut(msgspec.Struct, frozen=True):
         )
 
     def rope(self, plan: NextState, segments: Segments, blocks: Blocks) -> Rope | None:
-        """What stays as a rope, ``None`` if nothing does."""
+        """The rope of the events that stay, ``None`` if none does."""
         old, staying = segments.rope, self.known - self.dropped
         runs = tuple(last_runs(old.runs, 0, staying)) if staying else ()
         size, replaced = old.size - self.freed, old.next_replaced
@@ -213,7 +213,7 @@ class _Cut(msgspec.Struct, frozen=True):
 
 
 async def _cut(segments: Segments, target: int) -> _Cut:
-    """Where to cut a rope; knows its segments up to there."""
+    """The cut of a rope before a number; knows the segments up to there."""
     keys: list[str] = []
     dropped = freed = 0
     rest = b""

@@ -61,7 +61,7 @@ class Verification(msgspec.Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
-        """Whether there is no problem."""
+        """True if there is no problem."""
         return not self.problems
 
     def __bool__(self) -> bool:
@@ -181,7 +181,7 @@ class _Check:
             after = portion.end
 
     async def _confirmed(self, after: Place) -> list[Problem]:
-        """What is wrong with a portion that is read anew, with all that it uses."""
+        """The problems of a portion that is read anew, with all that it uses."""
         async with self.inspection.moment():
             portion = await self.inspection.checkpoints(after)
             again = _DigestCheck(self.inspection)
@@ -198,7 +198,7 @@ class _Check:
                 self.unused += await self._unused(family.number)
 
     async def _unused(self, family: int) -> int:
-        """How many stored segments of a family no checkpoint uses, at one moment."""
+        """The number of segments of a family that no checkpoint uses, at one moment."""
         runs: list[Run] = []
         async with self.inspection.moment():
             after: Place | None = Place(family)
@@ -227,7 +227,7 @@ class _DigestCheck:
         return ended
 
     async def check(self, portion: Iterable[Checkpoint]) -> list[Problem]:
-        """What is wrong with the checkpoints of a portion."""
+        """The problems of the checkpoints of a portion."""
         self.problems = []
         groups: list[tuple[_Family, list[Checkpoint]]] = []
         for number, found in groupby(portion, lambda c: c.family):
@@ -263,18 +263,16 @@ class _DigestCheck:
         digests = family.digests
         for checkpoint in checkpoints:
             if checkpoint.parent is not None and not digests.knows(checkpoint.parent):
-                # It was checked long before, or comes later, or is lost.
-                await self._recall(family, checkpoint.parent)
+                # The parent was checked long before, or comes later, or is lost.
+                parent = checkpoint.parent
+                found = await self.inspection.checkpoint(family.number, parent)
+                if found is not None:
+                    digests.recall(found)
             self.problems += [
                 Problem(what, checkpoint.thread, checkpoint.id)
                 for what in digests.check(checkpoint)
             ]
         digests.forget_all_but(CHUNK)
-
-    async def _recall(self, family: _Family, parent: str) -> None:
-        found = await self.inspection.checkpoint(family.number, parent)
-        if found is not None:
-            family.digests.recall(found)
 
 
 def _parts(wanted: list[tuple[_Family, Run]]) -> Iterator[list[tuple[_Family, Run]]]:

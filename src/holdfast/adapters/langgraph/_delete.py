@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, cast
 
-from msgspec.structs import replace
-
 from holdfast.adapters.langgraph._delta_channels import check, needed
 from holdfast.adapters.langgraph._get import GraphCheckpoint, find_thread
 from holdfast.adapters.langgraph._list import namespaces
@@ -113,9 +111,7 @@ async def _remove(context: Context, name: str, condemns: Condemns) -> set[str]:
         every = list(await context.backend.scan(family))
         doomed = await _doomed(context, thread, every, condemns)
         if doomed:
-            await removal.carry_out(
-                context, await _plan(context, thread, every, doomed)
-            )
+            await _carry_out(context, thread, every, doomed)
             context.cache.take(name)
         return {checkpoint.id for checkpoint in doomed}
 
@@ -150,26 +146,25 @@ async def _doomed(
     return list(doomed.values())
 
 
-async def _plan(
+async def _carry_out(
     context: Context,
     thread: ThreadRecord,
     every: Sequence[Checkpoint],
     doomed: Sequence[Checkpoint],
-) -> Prune:
-    """The removal; the head moves to the newest checkpoint that is left."""
-    plan = Prune(at=context.clock())
+) -> None:
+    """Remove checkpoints; the head moves to the newest one that is left."""
     gone = {checkpoint.id for checkpoint in doomed}
     own = [c for c in every if c.thread_number == thread.number and c.id not in gone]
     newest = own[-1] if own else None
     if newest is None and thread.forked_from is not None:
         newest = await inherited(context, thread)
     if newest is None:
-        families = await removal.plans_without(context, [thread])
-        return replace(plan, threads=(thread,), families=tuple(families))
-    families = [plan_removal(thread.family, every, doomed)]
+        await removal.drop(context, [thread])
+        return
     assert thread.head is not None
-    first: tuple[Write, ...] = ()
+    at, first = context.clock(), tuple[Write, ...]()
     if thread.head.id in gone:
         turn = Turn("rewind", newest)
-        first = (Write(thread=thread.id, at=plan.at, expect=thread.head, turn=turn),)
-    return replace(plan, first=first, families=tuple(families))
+        first = (Write(thread=thread.id, at=at, expect=thread.head, turn=turn),)
+    plan = plan_removal(thread.family, every, doomed)
+    await removal.carry_out(context, Prune(at=at, first=first, families=(plan,)))

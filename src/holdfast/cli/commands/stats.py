@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from holdfast._engine.upkeep.sizes import Heavy
-from holdfast._engine.upkeep.statistics import Statistics
+from holdfast._engine.upkeep.statistics import Heavy, Statistics
 from holdfast._port import Pruned
 from holdfast.cli import _command
 from holdfast.cli._invocation import Invocation
