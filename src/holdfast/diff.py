@@ -5,12 +5,14 @@ Pure: it compares values that have been loaded already.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, time
 from decimal import Decimal
+from difflib import SequenceMatcher
 from itertools import chain, zip_longest
 from operator import eq
 from typing import Literal, TypeAlias, TypeGuard
@@ -301,7 +303,6 @@ def _anchors(old: _List, new: _List) -> Iterable[tuple[int, int]]:
         return zip(old_kept, new_kept, strict=True)
     if len(a) * len(b) > _ALIGNMENT_LIMIT:
         return ()
-    from difflib import SequenceMatcher  # noqa: PLC0415 - few differences need it
 
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return (
@@ -417,8 +418,6 @@ def _listed(
 
 def _atom_text(value: object) -> str:
     if value is None or isinstance(value, (bool, str)):
-        import json  # noqa: PLC0415 - few commands need it
-
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL:
         return hex(value)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an import cycle
     from holdfast._values.merge import MergeConflict
     from holdfast._values.records import Checkpoint
 

@@ -230,7 +230,7 @@ def to_openai(messages: Iterable[AnyMessage]) -> list[Any]:
     user, since a result is text here. Other parts that this provider does not know
     become text.
     """
-    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+    from holdfast._messages import model_input  # noqa: PLC0415 - it imports this
 
     return model_input.to_openai(messages)
 
@@ -243,7 +243,7 @@ def to_openai_responses(messages: Iterable[AnyMessage]) -> list[Any]:
     of speakers are left out; parts that this provider does not know become text. A call
     without a result stays without one.
     """
-    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+    from holdfast._messages import model_input  # noqa: PLC0415 - it imports this
 
     return model_input.to_openai_responses(messages)
 
@@ -258,7 +258,7 @@ def to_anthropic(messages: Iterable[AnyMessage]) -> AnthropicRequest:
     are left out; parts that this provider does not know become text. A call without a
     result stays without one.
     """
-    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+    from holdfast._messages import model_input  # noqa: PLC0415 - it imports this
 
     return model_input.to_anthropic(messages)
 
@@ -270,6 +270,6 @@ def to_plain(messages: Iterable[AnyMessage]) -> list[Message]:
     result of a tool becomes a message. Parts that are neither text nor media become
     text.
     """
-    from holdfast._messages import model_input  # noqa: PLC0415 - see above
+    from holdfast._messages import model_input  # noqa: PLC0415 - it imports this
 
     return model_input.to_plain(messages)

@@ -39,7 +39,15 @@ from holdfast.operations.threads import save
 from holdfast.recorder import RecorderOptions
 from holdfast.testing import blocking, raises
 from holdfast.workspace import HowToRestore
-from inner.api import declared, explore
+from inner.api import (
+    conversations,
+    explore,
+    keywords,
+    options,
+    plugins,
+    query,
+    transfer,
+)
 from support.effort import THOROUGH, seed_of
 
 UTC = dt.UTC
@@ -165,11 +173,12 @@ CALLED |= {"new_id"}
 # A call waits for so many seconds, if there is nothing to be given at once.
 LONG = {"float", "huge", "int64", "infinite"}
 
+DECLARING = (conversations, explore, keywords, options, plugins, query, save, transfer)
 OPTIONS = {
-    name: options
-    for place in (declared, save, explore)
-    for name, options in vars(place).items()
-    if hasattr(options, "__optional_keys__")
+    name: found
+    for place in DECLARING
+    for name, found in vars(place).items()
+    if hasattr(found, "__optional_keys__")
 } | {"RecorderOptions": RecorderOptions, "HowToRestore": HowToRestore}
 
 Parameters = dict[str, inspect.Parameter]

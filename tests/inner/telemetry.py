@@ -1,3 +1,3 @@
 """Inner names of telemetry."""
 
-from holdfast.telemetry._database import attributes_of
+from holdfast.telemetry._telemetry import attributes_of

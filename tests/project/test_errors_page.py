@@ -15,7 +15,7 @@ SOURCE = Path(holdfast.__file__).parent
 PAGE = (DOCS / "errors.md").read_text()
 NAMES = ("code", "default_code")
 # What the conformance suite expects is raised elsewhere; HTTP has codes of its own.
-APART = ("testing", "viewer/static")
+APART = ("testing/conformance", "viewer/static")
 
 
 @functools.cache

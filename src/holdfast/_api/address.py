@@ -6,17 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast._api.plugins import find_backend, open_damaged_sqlite
+from holdfast._port import Backend
 from holdfast._values.arguments import checked_path
 from holdfast.errors import HoldfastError, Unstorable
-
-if TYPE_CHECKING:
-    from holdfast._port import Backend
-
 
 # A single letter is a Windows drive, not a scheme.
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):(?://)?(.*)", re.DOTALL | re.IGNORECASE)

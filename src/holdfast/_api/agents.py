@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from holdfast._api import autosave
+from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._engine.records import (
@@ -17,23 +18,19 @@ from holdfast._engine.records import (
     restore,
 )
 from holdfast._engine.threads.lineage import Reference
+from holdfast._messages.repair import How
 from holdfast._port import Start
 from holdfast._values.arguments import checked_flag, checked_mapping
 from holdfast._values.records import Page
 from holdfast._values.reference import HEAD
-
-if TYPE_CHECKING:
-    from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints, OnError
-    from holdfast._messages.repair import How
-    from holdfast.agents import (
-        Agent,
-        AgentCheckpoint,
-        AgentSnapshot,
-        Restored,
-        RestorePreview,
-    )
-    from holdfast.conversations import Conversation
-
+from holdfast.agents import (
+    Agent,
+    AgentCheckpoint,
+    AgentSnapshot,
+    Restored,
+    RestorePreview,
+)
+from holdfast.conversations import Conversation
 
 FIVE_MINUTES = timedelta(minutes=5)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
@@ -14,9 +15,8 @@ from holdfast._engine.records.restore import check_keep, take_automatic
 from holdfast._values.arguments import checked_function, checked_seconds
 from holdfast.errors import HoldfastError, Unstorable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the sync API does not need it
     import asyncio
-    import threading
 
 OnError = Callable[[str, Exception], object]
 
@@ -85,8 +85,6 @@ class AutoCheckpoints:
     def __init__(
         self, runner: Runner, plan: AutosavePlan, running: set[AutoCheckpoints]
     ) -> None:
-        import threading  # noqa: PLC0415 - few programs need it
-
         self._runner, self._plan, self._running = runner, plan, running
         self._failures = _Failures(plan.on_error)
         self._starting = threading.Lock()
@@ -101,8 +99,6 @@ class AutoCheckpoints:
 
     def start(self) -> None:
         """Start the loop, unless it is running."""
-        import threading  # noqa: PLC0415
-
         with self._starting:
             if self._loop is not None:
                 return
@@ -119,8 +115,6 @@ class AutoCheckpoints:
 
         Called in the hook for errors, it does not wait: call it again afterwards.
         """
-        import threading  # noqa: PLC0415
-
         if self._loop is None:
             return
         thread, over = self._loop
@@ -133,8 +127,6 @@ class AutoCheckpoints:
         self._failures.raise_first()
 
     def _run(self, over: threading.Event) -> None:
-        import threading  # noqa: PLC0415
-
         while not over.wait(min(self._plan.seconds, threading.TIMEOUT_MAX)):
             self.take()
         self.take()

@@ -15,7 +15,7 @@ from holdfast._engine.threads import explore, lineage
 from holdfast._engine.threads.explore import BranchResult, ExplorationPlan, Status
 from holdfast.errors import NotFound, Unstorable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the sync API does not need it
     import asyncio
 
 T = TypeVar("T")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from typing import Any, Protocol, runtime_checkable
 
 from holdfast._engine.threads.explore import ExplorationPlan
@@ -68,8 +69,6 @@ class BranchFolder:
 
     def writing(self, thread: Any) -> Any:
         """Begin to write the files; the result may have to be awaited."""
-        import shutil  # noqa: PLC0415 - it takes long to import, and few need it
-
         shutil.rmtree(self._unfinished, ignore_errors=True)
         return self._workspace.restore(thread, self._at, into=self._unfinished)
 

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Unpack
 from holdfast._api import branch as branch_api
 from holdfast._api import exploration as exploration_api
 from holdfast._api import explore as explore_api
-from holdfast._api.keywords import merge_options
+from holdfast._api.keywords import MergeOptions, merge_options
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import explore, merge
+from holdfast._port import Start
 from holdfast._values.arguments import checked_flag, checked_function, kind_of
 from holdfast._values.records import Checkpoint
 from holdfast.errors import Unstorable
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an import cycle, and modules that `holdfast log` need not load
     from holdfast._api.branch import Branch, Score
-    from holdfast._api.declared import MergeOptions
     from holdfast._api.exploration import AsyncExploration, Exploration
     from holdfast._api.explore import ExploreOptions
     from holdfast._api.thread import AsyncThread, Thread
     from holdfast._engine.threads.explore import BranchResult
     from holdfast._engine.threads.merge import Merge, Resolve, Side
-    from holdfast._port import Start
 
 
 class ThreadBranches:

@@ -4,46 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias, Unpack
+from typing import Any, TypeAlias, TypedDict, Unpack
 
-from holdfast._api import declared
 from holdfast._api import files as files_api
-from holdfast._api.keywords import (
-    list_query,
-    search_query,
-)
+from holdfast._api.keywords import ListOptions, list_query, search_query
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
+from holdfast._engine.context import Context
 from holdfast._engine.files import draft as file_draft
+from holdfast._engine.files.draft import FilesDraft, FileSource
 from holdfast._engine.records import conversation_fields, conversations
 from holdfast._engine.search import query as search
+from holdfast._engine.search.query import Match, SearchOptions
 from holdfast._engine.threads import save
 from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep import prune, prune_plans
 from holdfast._messages import attachments
-from holdfast._port import Start
+from holdfast._messages.attachments import StoredMessages
+from holdfast._messages.repair import How
+from holdfast._port import Pruned, Start
 from holdfast._values.arguments import checked_items, checked_text
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import UNSET, Checkpoint, Page, Progress, Unset
 from holdfast._values.reference import HEAD
-from holdfast.conversations import Conversation
-from holdfast.recorder import AsyncRecorder, Recorder
+from holdfast.conversations import Conversation, Counter, Summary
+from holdfast.messages import AnyMessage
+from holdfast.recorder import AsyncRecorder, Recorder, RecorderOptions
 from holdfast.retention import Retention
-
-if TYPE_CHECKING:
-    from holdfast._api.declared import AboutOptions, ListOptions, SearchOptions
-    from holdfast._engine.context import Context
-    from holdfast._engine.files.draft import FilesDraft, FileSource
-    from holdfast._engine.search.query import Match
-    from holdfast._messages.attachments import StoredMessages
-    from holdfast._messages.repair import How
-    from holdfast._port import Pruned
-    from holdfast.conversations import Counter, Summary
-    from holdfast.messages import AnyMessage
-    from holdfast.recorder import RecorderOptions
 
 # Inside the classes below, `list` is a method.
 Window: TypeAlias = "list[AnyMessage]"
+
+
+class AboutOptions(TypedDict, total=False):
+    """The fields of a conversation beside its messages."""
+
+    title: str | None
+    summary: str | None
+    context: dict[str, Any]
+    tags: list[str]
+    archived: bool
+    budget: int | None
+    metadata: dict[str, Any]
 
 
 def new_conversation(
@@ -55,7 +57,7 @@ def new_conversation(
 ) -> Conversation:
     """A conversation that is not in the store yet."""
     others = ("owner", "agent", "messages")
-    refuse_unknown("a conversation", about, declared.AboutOptions, *others)
+    refuse_unknown("a conversation", about, AboutOptions, *others)
     return Conversation(
         id=checked_text(id_, "id") or "",
         owner=owner,

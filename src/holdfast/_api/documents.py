@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.thread import AsyncThread, Thread
@@ -11,9 +11,7 @@ from holdfast._engine.threads.lineage import Reference
 from holdfast._port import Start
 from holdfast._values.records import UNSET, Checkpoint, Page, Unset
 from holdfast._values.reference import HEAD
-
-if TYPE_CHECKING:
-    from holdfast.documents import Document, DocumentSummary
+from holdfast.documents import Document, DocumentSummary
 
 
 class Documents:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, TypedDict, TypeVar
 
 import msgspec
@@ -112,8 +114,6 @@ def in_threads(
     work: BranchRun[T], branches: Sequence[Branch[T]], stops: Stops, at_once: int
 ) -> list[BranchResult]:
     """The results of branches, each in a thread of its own."""
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - rarely needed
-    from contextvars import copy_context  # noqa: PLC0415 - as above
 
     def finish(branch: Branch[T]) -> BranchResult:
         return run(work.run(branch))

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.files import draft
 from holdfast._engine.threads import file_changes, files
+from holdfast._engine.threads.lineage import Reference
 from holdfast._values import files as file_values
 from holdfast._values.records import Checkpoint
 from holdfast._values.reference import HEAD
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # modules that `holdfast log` need not load
     from holdfast._engine.files.draft import FilesDraft
     from holdfast._engine.threads.files import FilePath
-    from holdfast._engine.threads.lineage import Reference
     from holdfast._engine.threads.save import SaveOptions
     from holdfast._values.file_diff import FileChange
     from holdfast._values.files import Tree

@@ -7,19 +7,19 @@ from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Unpack
 
 from holdfast._api.options import (
+    OpenOptions,
     make_ready,
     open_context,
     open_damaged,
 )
 from holdfast._api.store import AsyncStore, Store
 from holdfast._api.wrong_api import AsyncOnly
+from holdfast._engine.context import Context
 from holdfast._port import run
+from holdfast._values.caller_key import CallerKey
 
-if TYPE_CHECKING:
-    from holdfast._api.declared import OpenOptions
-    from holdfast._engine.context import Context
+if TYPE_CHECKING:  # modules that `holdfast log` need not load
     from holdfast._engine.upkeep.salvage import Salvaged
-    from holdfast._values.caller_key import CallerKey
 
 
 def open(url: str | os.PathLike[str], **options: Unpack[OpenOptions]) -> Store:  # noqa: A001

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Literal, TypedDict, cast
 
 from msgspec.structs import replace
 
-from holdfast._api import scope as scope_api
 from holdfast._api.address import (
     open_backend,
     open_damaged_backend,
@@ -17,14 +16,16 @@ from holdfast._api.address import (
     store_address,
 )
 from holdfast._api.plugins import Telemetry, find_encryption, find_telemetry
+from holdfast._api.runner import scope_of
 from holdfast._engine.cache import Cache
 from holdfast._engine.context import Context
 from holdfast._engine.packing.layer import Packing
 from holdfast._engine.upkeep import erase, erasure, prune
 from holdfast._engine.upkeep import seal as seals
-from holdfast._port import KEYS, run
+from holdfast._port import KEYS, Backend, run
 from holdfast._values import caller_key
 from holdfast._values.arguments import checked_path, checked_seconds
+from holdfast._values.caller_key import CallerKey
 from holdfast._values.clock import now, uuid7
 from holdfast._values.keywords import choice
 from holdfast._values.os_errors import needing_room
@@ -39,15 +40,33 @@ from holdfast.errors import (
 )
 from holdfast.retention import Retention
 
-if TYPE_CHECKING:
-    from holdfast._api.declared import OpenOptions
-    from holdfast._port import Backend
-    from holdfast._values.caller_key import CallerKey
-
-
 CACHE_SIZE = 64 << 20
 # Options of PostgreSQL alone.
 SPECIAL = frozenset({"schema", "pool", "partitions", "pgbouncer"})
+
+
+class OpenOptions(TypedDict, total=False):
+    """Options of a store; `holdfast.open` explains each."""
+
+    durability: Literal["full", "normal"]
+    compress: bool
+    read_only: bool
+    cache_size: int
+    busy_timeout: float
+    accept_loss: bool
+    retention: Retention | None
+    prune_every: timedelta
+    clock: Callable[[], int]
+    new_id: Callable[[], str]
+    schema: str
+    pool: tuple[int, int]
+    partitions: int
+    pgbouncer: bool
+    telemetry: bool | Telemetry | None
+    key: CallerKey | None
+    seal: str | None
+    scope: str | None
+    make_folders: bool
 
 
 def open_context(
@@ -110,7 +129,7 @@ async def make_ready(
         await context.backend.ready()
         await _check_keys(context)
         if scope is not None:
-            context = scope_api.scope_of(context, scope, is_borrowed=False)
+            context = scope_of(context, scope, is_borrowed=False)
         if seal is not None:
             await seals.check_seal(context, seal)
         if await erasure.has_intent(context):

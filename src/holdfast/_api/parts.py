@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 from holdfast._api.files import scanned
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._engine.threads import amend, parts, save
+from holdfast._engine.threads.lineage import Reference
+from holdfast._port import Start
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Checkpoint, Page
 from holdfast._values.reference import HEAD
 
-if TYPE_CHECKING:
-    from holdfast._engine.threads.lineage import Reference
+if TYPE_CHECKING:  # modules that `holdfast log` need not load
     from holdfast._engine.threads.save import SaveOptions
-    from holdfast._port import Start
 
 
 def _amending(start: Start, options: SaveOptions) -> save.Options:

@@ -10,22 +10,28 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    runtime_checkable,
+)
 
 import msgspec
 
-from holdfast._api import declared
+from holdfast._engine.context import Context, Observer
+from holdfast._port import Backend, Encrypted
+from holdfast._values.caller_key import OwnerSecrets
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.os_errors import needing_room
+from holdfast._values.records import Progress
 from holdfast.errors import HoldfastError, MissingExtra, Unsupported
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an import cycle, and a leaf
     from holdfast._api.address import StoreAddress
-    from holdfast._api.declared import ImportOptions
-    from holdfast._engine.context import Context, Observer
-    from holdfast._port import Backend, Encrypted
-    from holdfast._values.caller_key import OwnerSecrets
-    from holdfast._values.records import Progress
     from holdfast.importers import Report as Report  # noqa: PLC0414 - for the store
 
 OpenBackend: TypeAlias = "Callable[..., Backend]"
@@ -124,7 +130,7 @@ def missing_extra(what: str, extra: str) -> MissingExtra:
 
 
 def _installed(scheme: str) -> OpenBackend:
-    # Imported here: it would be a fifth of the time of `import holdfast`.
+    # Imported here: it takes long, and only backends of other packages need it.
     entry_points = import_module("importlib.metadata").entry_points
     for entry in entry_points(group=ENTRY_POINTS, name=scheme):
         backend: OpenBackend = entry.load()
@@ -143,11 +149,19 @@ def open_damaged_sqlite(path: str, *, is_cut_short: bool) -> Backend | None:
     return backend
 
 
+class ImportOptions(TypedDict, total=False):
+    """Options of `Store.import_from`."""
+
+    format: str | None
+    dry_run: bool
+    progress: Progress | None
+
+
 async def import_into(
     context: Context, path: str | os.PathLike[str], **options: Unpack[ImportOptions]
 ) -> Report:
     """Import a foreign file or folder."""
-    refuse_unknown("an import", options, declared.ImportOptions)
+    refuse_unknown("an import", options, ImportOptions)
     report: Report = await _load(_IMPORT)(context, path, **options)
     return report
 

@@ -18,30 +18,47 @@ Stores without one have the plain classes, and do not pay for it.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Concatenate, TypeAlias
+from collections.abc import Callable, Coroutine
+from time import monotonic
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from holdfast._api import scope as scope_api
 from holdfast._api import worker
 from holdfast._api.wrong_api import OfThisProcess
-from holdfast._engine.context import Context
+from holdfast._engine.context import Context, Observation, Observer
 from holdfast._engine.scopes import scoped
 from holdfast._port import run
 from holdfast._values import os_errors
 from holdfast._values.arguments import kind_of
 from holdfast._values.limits import no_memory
+from holdfast._values.records import Page
 from holdfast.errors import Unstorable
 
-if TYPE_CHECKING:
-    from holdfast._api.operation import Named, Operation, P, Polled, T
-    from holdfast._api.worker import LentThreads, LoopThreads, Worker
-    from holdfast._engine.context import Observation, Observer
-    from holdfast._values.records import Page
-
-
-Threads: TypeAlias = "Worker | LoopThreads | LentThreads"
+Threads: TypeAlias = "worker.Worker | worker.LoopThreads | worker.LentThreads"
 
 POLL_SECONDS = 0.02
+
+
+class OfThread(Protocol):
+    """A value that belongs to a thread."""
+
+    @property
+    def thread(self) -> str:
+        """The thread's name."""
+        ...
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Named = TypeVar("Named", bound=str | OfThread)
+# Starts a coroutine; its first parameter is the context.
+Operation: TypeAlias = Callable[Concatenate[Context, P], Coroutine[Any, Any, T]]
+# An operation that takes a cursor, a limit and for how many seconds it may wait.
+Polled: TypeAlias = Operation[[int, int, float], Page[T]]
+
+
+def scope_of(context: Context, name: str, *, is_borrowed: bool = True) -> Context:
+    """A scope of an open store; closing it leaves one that ``is_borrowed`` open."""
+    return scoped.scoped(context, name, is_borrowed=is_borrowed, timer=monotonic)
 
 
 class Runner(OfThisProcess):
@@ -179,7 +196,7 @@ class AsyncRunner(OfThisProcess):
 
     def scoped(self, scope: str) -> AsyncRunner:
         """A runner for a scope of the store, in the same threads."""
-        context, threads = scope_api.scope_of(self.context, scope), self._threads
+        context, threads = scope_of(self.context, scope), self._threads
         if threads is None:
             return _new_async_runner(context)
         saving = scoped.scoped_alike(context, self._saving)

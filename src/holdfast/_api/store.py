@@ -12,19 +12,29 @@ from holdfast._api import agents as agent_api
 from holdfast._api import conversations as conversation_api
 from holdfast._api import documents as document_api
 from holdfast._api import plugins, transfer
-from holdfast._api import scope as scope_api
 from holdfast._api import streams as stream_api
 from holdfast._api import transaction as transaction_api
 from holdfast._api.keywords import (
+    StartOptions,
+    StreamOptions,
+    ThreadsOptions,
     search_query,
     start,
     stream_start,
     threads_query,
 )
 from holdfast._api.options import open_new, over
-from holdfast._api.runner import AsyncRunner, Runner, new_async_runner, new_runner
+from holdfast._api.plugins import ImportOptions
+from holdfast._api.runner import (
+    AsyncRunner,
+    Runner,
+    new_async_runner,
+    new_runner,
+    scope_of,
+)
 from holdfast._api.thread import AsyncThread, Thread
 from holdfast._api.wrong_api import AsyncOnly, SyncOnly
+from holdfast._engine.context import Context
 from holdfast._engine.records import agent_snapshots, last_messages
 from holdfast._engine.search import index
 from holdfast._engine.search import query as search
@@ -40,8 +50,10 @@ from holdfast._engine.upkeep import (
     statistics,
     verify,
 )
+from holdfast._port import Pruned
 from holdfast._values import caller_key
 from holdfast._values.arguments import checked_instance, checked_path, checked_seconds
+from holdfast._values.caller_key import CallerKey
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -50,34 +62,24 @@ from holdfast._values.records import (
     ThreadRecord,
 )
 from holdfast.errors import Unsupported
+from holdfast.retention import Retention
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a leaf, and modules that `holdfast log` need not load
     from holdfast._api.agents import Agents, AsyncAgents
     from holdfast._api.autosave import AsyncAutoCheckpoints, AutoCheckpoints
     from holdfast._api.conversations import AsyncConversations, Conversations
-    from holdfast._api.declared import (
-        ImportOptions,
-        LinesOptions,
-        SearchOptions,
-        StartOptions,
-        StreamOptions,
-        ThreadsOptions,
-    )
     from holdfast._api.documents import AsyncDocuments, Documents
     from holdfast._api.plugins import Report
     from holdfast._api.streams import AsyncStream, Stream
     from holdfast._api.transaction import AsyncTransaction, Transaction
-    from holdfast._engine.context import Context
-    from holdfast._engine.search.query import Match
+    from holdfast._api.transfer import LinesOptions
+    from holdfast._engine.search.query import Match, SearchOptions
     from holdfast._engine.upkeep.copy import Copied
     from holdfast._engine.upkeep.erasure import Erasure
     from holdfast._engine.upkeep.salvage import Salvaged
     from holdfast._engine.upkeep.statistics import Heavy, Statistics
     from holdfast._engine.upkeep.verify import Verification
-    from holdfast._port import Pruned
-    from holdfast._values.caller_key import CallerKey
     from holdfast.archive import Contents, Imported, Source, Target
-    from holdfast.retention import Retention
 
 T = TypeVar("T")
 
@@ -159,7 +161,7 @@ class Store(SyncOnly):
         the feed are those of the scope. Closing it ends the use of this handle;
         closing the store ends that of all its scopes. A scope can have scopes.
         """
-        return Store(scope_api.scope_of(self.runner.context, name))
+        return Store(scope_of(self.runner.context, name))
 
     # --- threads ----------------------------------------------------------------------
 

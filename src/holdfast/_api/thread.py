@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from holdfast._api import plugins
 from holdfast._api.branches import AsyncThreadBranches, ThreadBranches
 from holdfast._api.files import AsyncThreadFiles, ThreadFiles, scanned
-from holdfast._api.keywords import appended, history_query
+from holdfast._api.keywords import HistoryOptions, appended, history_query
 from holdfast._api.parts import AsyncThreadParts, ThreadParts
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.wrong_api import awaited_property
@@ -26,8 +26,9 @@ from holdfast._engine.threads import (
     save,
 )
 from holdfast._engine.threads.journal_keys import callers_key
+from holdfast._engine.threads.lineage import Reference
 from holdfast._engine.upkeep import prune, prune_plans
-from holdfast._port import NEW_THREAD
+from holdfast._port import NEW_THREAD, Pruned, Start
 from holdfast._values.arguments import checked_flag
 from holdfast._values.records import (
     UNSET,
@@ -39,19 +40,14 @@ from holdfast._values.records import (
     checked_stored_name,
 )
 from holdfast._values.reference import HEAD
-from holdfast.effects import checked
+from holdfast.diff import Diff
+from holdfast.effects import Effect, Policy, checked
+from holdfast.retention import Retention
 
-if TYPE_CHECKING:
-    from holdfast._api.declared import HistoryOptions
+if TYPE_CHECKING:  # modules that `holdfast log` need not load
     from holdfast._engine.files.draft import FileSource
     from holdfast._engine.threads.blame import Blame
-    from holdfast._engine.threads.lineage import Reference
     from holdfast._engine.threads.save import SaveOptions
-    from holdfast._port import Pruned, Start
-    from holdfast.diff import Diff
-    from holdfast.effects import Effect, Policy
-    from holdfast.retention import Retention
-
 
 T = TypeVar("T")
 

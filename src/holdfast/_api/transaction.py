@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Self, Unpack
 
-from holdfast._api.declared import StartOptions, StreamOptions
-from holdfast._api.keywords import start, stream_start
+from holdfast._api.keywords import StartOptions, StreamOptions, start, stream_start
 from holdfast._api.runner import AsyncRunner, Runner
 from holdfast._api.wrong_api import AsyncOnly, SyncOnly
 from holdfast._engine.records.streams import EventDraft, appending, thread_of

@@ -1,24 +1,31 @@
-"""Export and import of archives and JSON Lines: operations that load their code late.
-
-Few programs call them, and ``import holdfast`` should not cost more for them.
-"""
+"""Export and import of archives and JSON Lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Unpack
+from typing import TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from holdfast._api.declared import LinesOptions
 from holdfast._engine.context import Context
 from holdfast._engine.threads.listing import names_of
+from holdfast._engine.upkeep import archive, json_lines
+from holdfast._engine.upkeep.json_lines import Shown
 from holdfast._values.keywords import refuse_unknown
 from holdfast._values.records import Progress
+from holdfast.archive import Contents, Imported, Source, Target
 
-if TYPE_CHECKING:
-    from holdfast.archive import Contents, Imported, Source, Target
+
+class LinesOptions(TypedDict, total=False):
+    """The choice of checkpoints for `Store.export_lines`, and the parts to write."""
+
+    threads: Iterable[str] | None
+    owner: str | None
+    since: datetime | None
+    shown: Shown
+    heads: bool
+    redact: Iterable[str]
 
 
 async def export_archive(
@@ -30,10 +37,8 @@ async def export_archive(
     progress: Progress | None,
 ) -> Contents:
     """Write an archive."""
-    from holdfast._engine.upkeep.archive import export, selected  # noqa: PLC0415
-
     names = await names_of(context, threads, owner)
-    return await export(context, to, selected(names, since), progress)
+    return await archive.export(context, to, archive.selected(names, since), progress)
 
 
 async def export_lines(
@@ -43,8 +48,6 @@ async def export_lines(
     **options: Unpack[LinesOptions],
 ) -> int:
     """Write JSON Lines; returns how many."""
-    from holdfast._engine.upkeep import json_lines  # noqa: PLC0415
-
     refuse_unknown("export_lines", options, LinesOptions)
     owner = options.get("owner")
     wanted = json_lines.wanted_lines(
@@ -62,8 +65,6 @@ async def import_archive(
     context: Context, source: Source, *, dry_run: bool, progress: Progress | None
 ) -> Imported:
     """Take in an archive."""
-    from holdfast._engine.upkeep import archive  # noqa: PLC0415
-
     return await archive.import_archive(
         context, source, dry_run=dry_run, progress=progress
     )

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec.structs import replace
@@ -20,7 +23,7 @@ from holdfast._port import Backend, BlockingBackend, Outcome, Receipt, Write, ru
 from holdfast._port.layer import Layer
 from holdfast.errors import Closed
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the sync API does not need it
     import asyncio
 
 T = TypeVar("T")
@@ -118,11 +121,6 @@ class Worker:
         self._start_threads()
 
     def _start_threads(self) -> None:
-        # Imported here, and asyncio below: the sync API needs neither.
-        import threading  # noqa: PLC0415
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
-        from queue import SimpleQueue  # noqa: PLC0415
-
         self._pool = ThreadPoolExecutor(MOST_READERS, "holdfast")
         # A daemon, so that a program that does not close its store can end.
         self._writer = threading.Thread(
@@ -147,7 +145,7 @@ class Worker:
 
     async def run(self, operation: Coroutine[Any, Any, T]) -> T:
         """The result of an operation, run in a thread of the pool."""
-        import asyncio  # noqa: PLC0415
+        import asyncio  # noqa: PLC0415 - the sync API does not need it
 
         try:
             self._check_threads()

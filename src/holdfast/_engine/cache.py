@@ -7,17 +7,14 @@ place; a concurrent operation on the same thread reads from the backend instead.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
+from holdfast._values import file_listing
 from holdfast._values.manifest import Manifest, decode_manifest
 from holdfast._values.records import Checkpoint
-
-if TYPE_CHECKING:
-    from holdfast._values.file_listing import Listing
-    from holdfast._values.rope import Body
-
+from holdfast._values.rope import Body
 
 ENTRY_COST = 2048
 FILE_COST = 544
@@ -32,7 +29,7 @@ class OpenedCheckpoint(msgspec.Struct):
     head: Checkpoint
     manifest: Manifest
     bodies: dict[str, Body] = {}
-    listing: Listing | None = None
+    listing: file_listing.Listing | None = None
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> Self:
@@ -83,7 +80,7 @@ class Cache:
                 return
             self._spent -= cost
 
-    def listing(self, thread: str) -> Listing | None:
+    def listing(self, thread: str) -> file_listing.Listing | None:
         """The list of files of a thread's entry, which stays where it is."""
         entry = self._entries.get(thread)
         return entry[0].listing if entry else None
@@ -107,7 +104,7 @@ class CachePart(Cache):
     def give(self, thread: str, known: OpenedCheckpoint) -> None:
         self._cache.give(self._prefix + thread, known)
 
-    def listing(self, thread: str) -> Listing | None:
+    def listing(self, thread: str) -> file_listing.Listing | None:
         return self._cache.listing(self._prefix + thread)
 
     def clear(self) -> None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Protocol, Self
 
 import msgspec
 
 from holdfast._engine.cache import Cache, OpenedCheckpoint
-from holdfast._port import ThreadKey
+from holdfast._port import Backend, Encrypted, ThreadKey
 from holdfast._values import rope as ropes
 from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.rope import Body, Rope
 from holdfast.errors import NotFound
-
-if TYPE_CHECKING:
-    from holdfast._port import Backend, Encrypted
-    from holdfast._values.rope import Body, Rope
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -82,36 +79,35 @@ class Context(msgspec.Struct, frozen=True):
         return body
 
 
-if TYPE_CHECKING:
+class Observation(Protocol):
+    """A watched operation: entered before it starts, left after its end."""
 
-    class Observation(Protocol):
-        """A watched operation: entered before it starts, left after its end."""
+    def __enter__(self) -> Self: ...
 
-        def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
-        def __exit__(
-            self,
-            kind: type[BaseException] | None,
-            error: BaseException | None,
-            traceback: TracebackType | None,
-        ) -> None: ...
+    def context(self, context: Context) -> Context:
+        """The context to run in, instead of the store's own."""
+        ...
 
-        def context(self, context: Context) -> Context:
-            """The context to run in, instead of the store's own."""
-            ...
+    def finish(self, result: object) -> None:
+        """Take note of the result; not called if the operation raised."""
+        ...
 
-        def finish(self, result: object) -> None:
-            """Take note of the result; not called if the operation raised."""
-            ...
 
-    class Observer(Protocol):
-        """Watches the operations of a store; the runners ask it for each of them."""
+class Observer(Protocol):
+    """Watches the operations of a store; the runners ask it for each of them."""
 
-        def observe(
-            self, operation: Callable[..., object], args: Sequence[object]
-        ) -> Observation:
-            """An operation that is about to start; ``args`` are without the context."""
-            ...
+    def observe(
+        self, operation: Callable[..., object], args: Sequence[object]
+    ) -> Observation:
+        """An operation that is about to start; ``args`` are without the context."""
+        ...
 
 
 def missing_thread(name: str) -> NotFound:

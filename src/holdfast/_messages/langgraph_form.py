@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Any, Final, cast
 
 import msgspec
@@ -105,7 +106,6 @@ def fitting(name: str, longest: int) -> str:
     data = name.encode()
     if len(data) <= longest:
         return name
-    from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL
 
     kept = data[: longest - _DIGEST - 2].decode(errors="ignore")
     # In an escaped text % is followed by hexadecimal digits, never by ~.

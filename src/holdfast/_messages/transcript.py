@@ -6,6 +6,7 @@ Anthropic, Holdfast or any other, so nothing here raises on any message.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar, cast
@@ -315,7 +316,6 @@ def _parsed(text: str) -> object:
     if not _LONG_NUMBER.search(text):
         return orjson.loads(text)
     # orjson would round an integer of more than 64 bits.
-    import json  # noqa: PLC0415 - few commands need it
 
     return json.loads(text, parse_constant=_refuse)
 

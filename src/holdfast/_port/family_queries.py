@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 from msgspec.structs import astuple
 
 from holdfast._port.queries import Query
-from holdfast._values.records import Checkpoint, Move, ThreadRecord
-
-if TYPE_CHECKING:
-    from holdfast._values.records import Run
+from holdfast._values.records import Checkpoint, Move, Run, ThreadRecord
 
 
 class Weight(msgspec.Struct, frozen=True):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from holdfast._port.queries import Query
-
-if TYPE_CHECKING:
-    from holdfast._values.records import Checkpoint, ThreadRecord
+from holdfast._values.records import Checkpoint, ThreadRecord
 
 
 class Stretch(NamedTuple):

@@ -5,10 +5,24 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 from msgspec.structs import replace
 
+from holdfast._port.backend import (
+    Backend,
+    BlockingBackend,
+    Facts,
+    HeadId,
+    Inspection,
+    Place,
+    Portion,
+    Rescued,
+)
+from holdfast._port.plans import Admission, Adoption, IndexBatch, Prune, Pruned, Wait
+from holdfast._port.queries import Query
+from holdfast._port.reads import Key
+from holdfast._port.writes import Outcome, Receipt, Write
 from holdfast._values.records import (
     Change,
     Checkpoint,
@@ -18,30 +32,6 @@ from holdfast._values.records import (
     Segment,
     ThreadRecord,
 )
-
-if TYPE_CHECKING:
-    from holdfast._port.backend import (
-        Backend,
-        BlockingBackend,
-        Facts,
-        HeadId,
-        Inspection,
-        Place,
-        Portion,
-        Rescued,
-    )
-    from holdfast._port.plans import (
-        Admission,
-        Adoption,
-        IndexBatch,
-        Prune,
-        Pruned,
-        Wait,
-    )
-    from holdfast._port.queries import Query
-    from holdfast._port.reads import Key
-    from holdfast._port.writes import Outcome, Receipt, Write
-
 
 R = TypeVar("R")
 

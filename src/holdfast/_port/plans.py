@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
+from holdfast._port.index_queries import Indexed
+from holdfast._port.writes import Write
 from holdfast._values.records import Checkpoint, Entry, Move, Run, Segment, ThreadRecord
-
-if TYPE_CHECKING:
-    from holdfast._port.index_queries import Indexed
-    from holdfast._port.writes import Write
-
 
 Renumber: TypeAlias = Callable[[int], int]
 # Waits for work in the background, and raises its error.

@@ -8,6 +8,7 @@ that no stored text can make code run.
 
 from __future__ import annotations
 
+import json
 import re
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable
@@ -340,7 +341,6 @@ def _step(key: object) -> str:
         return f"[{key!r}]"
     if key.isidentifier():
         return f".{key}"
-    import json  # noqa: PLC0415 - few commands need it
 
     return f"[{json.dumps(key)}]"
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-if TYPE_CHECKING:
 
-    class Declared(Protocol):
-        """A TypedDict class without required keys."""
+class Declared(Protocol):
+    """A TypedDict class without required keys."""
 
-        __optional_keys__: frozenset[str]
+    __optional_keys__: frozenset[str]
 
 
 def refuse_unknown(
@@ -38,8 +38,6 @@ def refuse_other_fields(
 
 def choice(unknown: str, known: Collection[str]) -> str:
     """The hint for an unknown name: the name that was probably meant, or all."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
-
     near = get_close_matches(unknown, sorted(known), 1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     return f"{meant}choose from {', '.join(sorted(known))}"

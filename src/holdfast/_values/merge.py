@@ -9,7 +9,7 @@ a text, and a transcript, whose messages depend on the order they were said in.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias, TypeGuard, cast
 
 import msgspec
@@ -210,7 +210,7 @@ def _order(lists: _Lists) -> list[ElementKey] | None:
     for id_ in (None, *shared):
         found += [] if id_ is None else [id_]
         here = [run[id_] for run in runs if id_ in run]
-        for run in sorted(here, key=_first):
+        for run in sorted(here, key=lambda run: (type(run[0]).__name__, run[0])):
             found += run
     return found
 
@@ -237,7 +237,3 @@ def _runs(
         else:
             runs.setdefault(anchor, []).append(id_)
     return runs
-
-
-def _first(run: Sequence[ElementKey]) -> tuple[str, ElementKey]:
-    return type(run[0]).__name__, run[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 ALIKE = 0.6
 
@@ -10,7 +11,6 @@ ALIKE = 0.6
 def nearest(wanted: str, known: Iterable[str], *, most: int = 5) -> list[str]:
     """The names most similar to another, and those that contain it or are in it."""
     # Imported late: only a mistake needs it.
-    from difflib import get_close_matches  # noqa: PLC0415
 
     asked = wanted.casefold()
     folded = {name.casefold(): name for name in known}

@@ -176,7 +176,7 @@ def covering(runs: Sequence[Run], present: Sequence[Run], most: int) -> list[Run
     in each checkpoint than what they hold costs once.
     """
     holes = [
-        (_gap(one, other), place)
+        (other.first - one.last - 1, place)
         for place, (one, other) in enumerate(pairwise(runs), 1)
     ]
     is_open = {
@@ -193,10 +193,6 @@ def covering(runs: Sequence[Run], present: Sequence[Run], most: int) -> list[Run
         else:
             found[-1] = Run(found[-1].first, run.last)
     return found
-
-
-def _gap(one: Run, other: Run) -> int:
-    return other.first - one.last - 1
 
 
 def _spans(runs: Sequence[Run], first: int, count: int) -> bool:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
+from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
 import msgspec
@@ -219,8 +220,6 @@ def opened(source: Source) -> Generator[tuple[BinaryIO, str]]:
     elif source.seekable():
         yield source, "the archive"
     else:
-        from tempfile import TemporaryFile  # noqa: PLC0415 - rarely needed
-
         with TemporaryFile() as copy:
             shutil.copyfileobj(source, copy)
             yield cast("BinaryIO", copy), "the archive"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO, BinaryIO
@@ -50,8 +51,6 @@ def new_file(target: Target) -> Generator[BinaryIO]:
 
 def scratch_file(target: Target) -> IO[bytes]:
     """A file without a name on the disk of a target; for a stream on any."""
-    import tempfile  # noqa: PLC0415 - needed by exports only
-
     folder = None
     if isinstance(target, str | os.PathLike):
         folder = os.path.dirname(os.path.abspath(target))

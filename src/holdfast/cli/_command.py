@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from holdfast.cli._invocation import Invocation
 
 if TYPE_CHECKING:  # generic for type checkers, but not in every release of click
-    from click.shell_completion import CompletionItem
-
     TextParameter: TypeAlias = click.ParamType[str]
 else:
     TextParameter = click.ParamType

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
 import holdfast
 from holdfast._api.store import Store
@@ -21,10 +21,6 @@ from holdfast.cli._thread_names import find_thread, prefixes
 
 LIMIT_SECONDS = 0.05
 MOST = 50
-
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 
 class StoreCompletion(TextParameter):
@@ -45,8 +41,6 @@ class StoreCompletion(TextParameter):
 def _complete(
     ctx: click.Context, find: Callable[[Store], Iterator[str]]
 ) -> list[CompletionItem]:
-    from click.shell_completion import CompletionItem  # noqa: PLC0415 - for a Tab only
-
     cli = ctx.ensure_object(Invocation)
     cli.options.wait = LIMIT_SECONDS
     found: list[str] = []

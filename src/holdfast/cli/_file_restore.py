@@ -23,7 +23,7 @@ from holdfast.cli.terminal.output import Output
 from holdfast.cli.terminal.tables import Line
 from holdfast.views.effects import left_behind_by_rewind
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # Windows has none
     from holdfast.workspace import RestoreReport, Workspace
 
 # The folder by which a workspace is found, from the current folder upwards.

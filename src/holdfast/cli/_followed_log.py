@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from holdfast._api.store import Store
 from holdfast._values.records import Checkpoint
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
 from holdfast.errors import NotFound
 from holdfast.views.history import HistoryListing
 from holdfast.views.lineage import LineageEntry
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-
 
 # How long one look at the feed waits. Ctrl-C ends it at once.
 WAIT_SECONDS = 5.0
@@ -28,7 +24,8 @@ def followed(
     cli: Invocation, store: Store, listing: HistoryListing, shown: Shown
 ) -> None:
     """Print a listing oldest first, then what its thread saves, until Ctrl-C."""
-    text = LogText(cli.out, store, _turned(listing), shown)
+    oldest_first = replace(listing, entries=listing.entries[::-1])
+    text = LogText(cli.out, store, oldest_first, shown)
     _print(cli, text)
     last = max((entry.checkpoint.seq for entry in listing.entries), default=0)
     for checkpoint in _saved(store, listing.thread, last):
@@ -36,10 +33,6 @@ def followed(
         entry = LineageEntry(checkpoint, (), names)
         text = text.continued(replace(listing, entries=[entry]))
         _print(cli, text)
-
-
-def _turned(listing: HistoryListing) -> HistoryListing:
-    return replace(listing, entries=listing.entries[::-1])
 
 
 def _saved(store: Store, thread: str, after: int) -> Iterator[Checkpoint]:

@@ -6,12 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from holdfast._api import plugins
+from holdfast._values.caller_key import CallerKey
 from holdfast.errors import Unsupported
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few stores have a key
     from pathlib import Path
-
-    from holdfast._values.caller_key import CallerKey
 
 # No other key file is as long.
 LONGER = 66
@@ -25,6 +24,7 @@ def given_key() -> CallerKey | None:
         raise Unsupported(f"{FILE} and {PASSPHRASE} are both set; unset one")
     if not file:
         return passphrase or None
+
     from pathlib import Path  # noqa: PLC0415 - few stores have a key
 
     return key_in(Path(file).expanduser())

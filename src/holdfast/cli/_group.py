@@ -8,7 +8,9 @@ from importlib import import_module
 
 import click
 
+from holdfast import __version__
 from holdfast._values import nearest
+from holdfast.cli import _overview
 from holdfast.cli._command import (
     HELP,
     Option,
@@ -93,17 +95,13 @@ def load(name: str) -> click.Command:
 
 
 @click.pass_context
-def _overview(context: click.Context) -> None:
+def _without_command(context: click.Context) -> None:
     if context.invoked_subcommand is None:
-        from holdfast.cli._overview import overview  # noqa: PLC0415 - not needed by a command
-
-        overview(context.obj)
+        _overview.overview(context.obj)
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from holdfast import __version__  # noqa: PLC0415 - rarely needed
-
         click.echo(f"holdfast {__version__}")
         ctx.exit()
 
@@ -124,7 +122,7 @@ forks.
 ROOT = Commands(
     "holdfast",
     params=[*json_options(stream=False), *shared_options(), VERSION],
-    callback=_overview,
+    callback=_without_command,
     invoke_without_command=True,
     context_settings=HELP,
     help=ABOUT,

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from holdfast._api.address import shown_address
 from holdfast._api.store import Store
 from holdfast._values.clock import now
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.cli._store_address import find_store, open_store
-from holdfast.cli.terminal import progress
 from holdfast.cli.terminal.output import Output
-
-if TYPE_CHECKING:
-    from holdfast.cli.terminal.progress import ProgressReport
+from holdfast.cli.terminal.progress import ProgressReport
 
 PROGRAM = "holdfast"
 # The variable by which a shell asks for completions.
@@ -49,9 +45,7 @@ class Invocation:
 
     def progress(self, what: str) -> ProgressReport:
         """A context manager that gives the callback for (done, total)."""
-        return progress.ProgressReport(
-            what, silent=self.options.quiet or self.out.is_json
-        )
+        return ProgressReport(what, silent=self.options.quiet or self.out.is_json)
 
     def _open(self, *, write: bool, accept_loss: bool = False) -> Store:
         self._change_directory()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from holdfast._messages.transcript import role_of
 from holdfast._values.records import Checkpoint, ThreadRecord
@@ -15,10 +14,6 @@ from holdfast.diff import WIDTH, Diff, change_text
 from holdfast.views import differences
 from holdfast.views.messages import one_line_text
 from holdfast.views.summaries import MessageSummary
-
-if TYPE_CHECKING:
-    pass
-
 
 # How many values a summary names.
 MOST_VALUES = 10

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast._api.store import Store
 from holdfast._values.records import Checkpoint
-from holdfast.cli._error_text import for_command_line
 from holdfast.cli._lines import change_lines, marks, message_spans
-from holdfast.cli._text import pairs, time
-from holdfast.cli.terminal import graph as graphs
-from holdfast.cli.terminal.output import Output
+from holdfast.cli._text import for_command_line, pairs, time
+from holdfast.cli.terminal.output import Glyphs, Output
 from holdfast.cli.terminal.tables import Cell, Line, Span, spaced
 from holdfast.diff import WIDTH, Diff
 from holdfast.errors import HoldfastError
@@ -23,14 +21,11 @@ from holdfast.views import lanes as lane_views
 from holdfast.views import rows as row_views
 from holdfast.views.documents import checkpoint_document
 from holdfast.views.history import HistoryListing
+from holdfast.views.lanes import LaneRow, N
 from holdfast.views.langgraph_steps import own_metadata, step_text
 from holdfast.views.lineage import LineageEntry
 from holdfast.views.references import short_id
 from holdfast.views.summaries import MessageSummary, new_messages
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-
 
 # The kind of a checkpoint that says nothing about it.
 PLAIN_KIND = "save"
@@ -121,7 +116,7 @@ class LogText:
         for row in lane_views.laid_out(self.listing.entries):
             entry = row.node
             sign = glyphs.rewound if entry and entry.is_rewound else glyphs.node
-            lanes: Span = (graphs.drawn(row, glyphs, sign), "")
+            lanes: Span = (drawn(row, glyphs, sign), "")
             rows.append([lanes, *(self._row(entry) if entry else ())])
         return self.out.table(rows)
 
@@ -219,3 +214,25 @@ class LogText:
         except HoldfastError:
             # Likewise without the nodes of a graph.
             return {}
+
+
+def drawn(row: LaneRow[N], glyphs: Glyphs, node: str) -> str:
+    """A row of the graph; ``node`` is the sign of its node."""
+    if row.node is not None:
+        signs = [glyphs.line if used else " " for used in row.lanes]
+        signs[row.at] = node
+        return " ".join(signs)
+    return "".join(_joining(row, lane, glyphs) for lane in range(len(row.lanes)))
+
+
+def _joining(row: LaneRow[N], lane: int, glyphs: Glyphs) -> str:
+    last = row.ending[-1]
+    between = row.at <= lane < last
+    after = glyphs.across if between else " " if lane < len(row.lanes) - 1 else ""
+    if lane == row.at:
+        return glyphs.branch + after
+    if lane in row.ending:
+        return (glyphs.corner if lane == last else glyphs.join) + after
+    if row.lanes[lane]:
+        return (glyphs.cross if between else glyphs.line) + after
+    return (glyphs.across if between else " ") + after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from holdfast._values.moment import EXAMPLES, Moment, parse_moment
 from holdfast.cli._command import Option
 from holdfast.cli._invocation import Invocation
 
+REDACTED = "[redacted]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -100,3 +102,16 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str) -> Moment:
         text = f"{value!r} is not a time or an age; try {EXAMPLES}"
         raise click.BadParameter(text, ctx, param)
     return found
+
+
+def redactor(patterns: tuple[str, ...]) -> Callable[[str], str] | None:
+    """A function that hides what matches one of some patterns."""
+    if not patterns:
+        return None
+    try:
+        for pattern in patterns:
+            re.compile(pattern)
+    except re.error as error:
+        raise click.UsageError(f"--redact: {error}") from error
+    found = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+    return lambda text: found.sub(REDACTED, text)

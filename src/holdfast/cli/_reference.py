@@ -33,16 +33,13 @@ VARIABLES = {
 def reference() -> str:
     """Every command, option, exit status and variable."""
     parts = ["## Commands", *(part for s in SECTIONS for part in _section(s))]
-    parts += ["## Other names", _table(("typed", "is"), _other_names())]
+    aliases = ((f"`{alias}`", f"`{name}`") for alias, name in ALIASES.items())
+    parts += ["## Other names", _table(("typed", "is"), aliases)]
     parts += ["## Options of every command", _options(shared_options())]
     parts += ["## Exit statuses", _table(("status", "means"), MEANINGS.items())]
     variables = ((f"`{n.replace(', ', '`, `')}`", t) for n, t in VARIABLES.items())
     parts += ["## Environment", _table(("variable", "means"), variables)]
     return "\n\n".join(parts) + "\n"
-
-
-def _other_names() -> Iterator[tuple[str, str]]:
-    return ((f"`{alias}`", f"`{name}`") for alias, name in ALIASES.items())
 
 
 def rewritten(page: str) -> str:

@@ -7,6 +7,7 @@ may be named by the id of its conversation, agent or document.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import click
@@ -196,7 +197,6 @@ def checkpoint_of_agent(store: Store, agent: str, text: str) -> Checkpoint:
         if error.matches:
             raise
         names = (checkpoint.name for checkpoint in store.agents.checkpoints(agent))
-        import shlex  # noqa: PLC0415 - for an error only
 
         listing = shlex.join(["holdfast", "restore", agent])
         hint = did_you_mean(text, names, f"{listing} lists them")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 
@@ -13,10 +14,10 @@ import orjson
 
 from holdfast._values.clock import now
 from holdfast._values.os_errors import NO_ROOM, no_room
-from holdfast.cli import _status
-from holdfast.cli._error_text import for_command_line, hint_of
+from holdfast.cli import _shell_completion, _status
 from holdfast.cli._group import ROOT
 from holdfast.cli._invocation import COMPLETION, PROGRAM, Invocation
+from holdfast.cli._text import for_command_line, hint_of
 from holdfast.cli.terminal.escape import escaped, harmless
 from holdfast.errors import HoldfastError
 
@@ -25,9 +26,7 @@ def run(arguments: Sequence[str], clock: Callable[[], int] = now) -> int:
     """Run a command line, and print its error if it has one."""
     cli = Invocation(arguments, clock)
     if COMPLETION in os.environ:
-        from holdfast.cli._shell_completion import complete  # noqa: PLC0415 - rarely needed
-
-        return complete(ROOT, cli, os.environ[COMPLETION])
+        return _shell_completion.complete(ROOT, cli, os.environ[COMPLETION])
     for stream in (sys.stdout, sys.stderr):
         # A character that the encoding cannot write must not stop a command half-way.
         if isinstance(stream, io.TextIOWrapper):
@@ -73,8 +72,6 @@ def _print_error(cli: Invocation, error: Exception) -> int:
         message = f"internal error: {type(error).__name__}: {error}"
         status, code = _status.INTERNAL, "internal"
     if cli.options.verbose and status == _status.INTERNAL:
-        import traceback  # noqa: PLC0415 - takes a tenth of the time of a start
-
         traceback.print_exception(error)
     # The arguments may contain bytes that are not text in any encoding.
     message = message.encode(errors="backslashreplace").decode()

@@ -1,7 +1,8 @@
-"""Numbers, sizes, times and small mappings as text for people."""
+"""Numbers, sizes, times, small mappings and errors as text for people."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from holdfast.diff import excerpt
@@ -20,6 +21,21 @@ _UNITS = ("B", "kB", "MB", "GB", "TB")
 _STEP = 1000
 # Characters with a meaning for a shell.
 _QUOTED = frozenset(" \"!#$&'()*;<>?[\\]^`{|}~")
+# Calls in the library's advice, and the command to type instead.
+_CALLS = {
+    "history()": "holdfast log --all",
+    "threads()": "holdfast threads",
+    "moves()": "holdfast reflog",
+    "verify()": "holdfast verify",
+    "holdfast.salvage(path, to)": "holdfast salvage FILE",
+    "salvage()": "holdfast salvage FILE",
+    "open it with accept_loss=True": "run holdfast verify --accept-loss",
+    "backup()": "holdfast backup FILE",
+    "compact()": "holdfast compact",
+    "busy_timeout": "--wait",
+    "make the folder, or open with make_folders=True": "make the folder first",
+    "open it for writing first": "check --store and HOLDFAST_STORE",
+}
 
 
 def counted(number: int, noun: str) -> str:
@@ -57,8 +73,6 @@ def size(count: float) -> str:
 def shell_word(text: str) -> str:
     """A text as one word of a command line."""
     if not _QUOTED.isdisjoint(text) or not text.isprintable():
-        import shlex  # noqa: PLC0415 - few names need it
-
         return shlex.quote(text)
     return text
 
@@ -66,3 +80,15 @@ def shell_word(text: str) -> str:
 def pairs(values: Mapping[str, object]) -> str:
     """A small mapping on one line."""
     return " ".join(f"{name}={excerpt(value)}" for name, value in values.items())
+
+
+def for_command_line(message: str) -> str:
+    """A message that names commands instead of calls of the library."""
+    for call, typed in _CALLS.items():
+        message = message.replace(call, typed)
+    return message
+
+
+def hint_of(message: str) -> str | None:
+    """The part of a message that says what to do next."""
+    return message.partition("; ")[2] or None

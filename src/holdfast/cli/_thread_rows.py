@@ -69,7 +69,7 @@ def thread_row(
                 *_about(out, thread),
                 (f"({origin})" if origin else "", "faint"),
                 policy_mark(record),
-                (_owner(record), "faint"),
+                (f"owner={record.owner}" if record.owner else "", "faint"),
             ]
         ),
     ]
@@ -89,7 +89,3 @@ def _kind(record: ThreadRecord) -> str:
     """The kind of a thread, unless its name says it."""
     is_told = record.kind == PLAIN_KIND or record.id.startswith(f"{record.kind}:")
     return "" if is_told else record.kind
-
-
-def _owner(record: ThreadRecord) -> str:
-    return f"owner={record.owner}" if record.owner else ""

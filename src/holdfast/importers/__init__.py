@@ -13,7 +13,7 @@ import os
 from collections.abc import Coroutine
 from typing import Any, Unpack, overload
 
-from holdfast._api.declared import ImportOptions
+from holdfast._api.plugins import ImportOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast._values.records import Progress
 from holdfast.errors import Unstorable

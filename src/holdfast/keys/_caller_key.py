@@ -118,11 +118,6 @@ def with_proofs(setting: bytes, store: StoreKey) -> bytes:
     return msgspec.json.encode(replace(_header(setting), check=check, form=FORM))
 
 
-def scheme_of(setting: bytes) -> str:
-    """The form of key that a store needs, in words."""
-    return _NAMES[_header(setting).scheme]
-
-
 def wrong_key(why: str) -> Unsupported:
     """The key does not open the store."""
     return Unsupported(f"the key does not open this store: {why}", code="wrong_key")

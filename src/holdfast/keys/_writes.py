@@ -68,7 +68,7 @@ class WriteEncoder:
         added: list[int] = []
         for write in writes:
             family = None
-            if _has_content(write):
+            if write.checkpoint or write.start or write.entries or write.details:
                 known = len(begun)
                 family = await self._family_of(write, begun)
                 if len(begun) > known and _joins(write):
@@ -211,7 +211,3 @@ def _has_more(write: Write) -> bool:
     return bool(
         write.start or write.entries or write.details or write.marks or write.forget
     )
-
-
-def _has_content(write: Write) -> bool:
-    return bool(write.checkpoint or write.start or write.entries or write.details)

@@ -13,9 +13,9 @@ methods of a store only. The methods stay; these names may change with a release
 version 1.0.
 """
 
-from holdfast._api.declared import OpenOptions
-from holdfast._api.operation import Named, Operation
+from holdfast._api.options import OpenOptions
 from holdfast._api.plugins import import_extra
+from holdfast._api.runner import Named, Operation
 from holdfast._engine.cache import OpenedCheckpoint
 from holdfast._engine.context import Context
 

@@ -8,7 +8,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar, Unpack, cast
 
 import holdfast
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import AsyncStore, Store
 from holdfast.errors import Unstorable, Unsupported
 

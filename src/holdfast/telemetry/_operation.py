@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextvars import Token
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from msgspec.structs import replace
 from opentelemetry import context as trace_context
@@ -17,6 +17,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.effects.calls import INTERRUPTED
 from holdfast._values.records import Checkpoint
 from holdfast.errors import HoldfastError
+from holdfast.telemetry._instruments import Instruments, LogFile
 from holdfast.telemetry._measures import Measures, MeasuringBackend
 from holdfast.telemetry._names import (
     agent_of,
@@ -26,10 +27,33 @@ from holdfast.telemetry._names import (
     thread_in,
 )
 
-if TYPE_CHECKING:
-    from holdfast.telemetry._telemetry import StoreObserver
-
 Attributes = dict[str, str | int | float]
+
+
+class StoreObserver:
+    """Makes a span and metrics for every operation of one store."""
+
+    def __init__(
+        self,
+        tracer: trace.Tracer,
+        instruments: Instruments,
+        attributes: dict[str, str | int],
+        log: LogFile | None,
+        *,
+        encrypted_names: bool,
+    ) -> None:
+        self.tracer, self.instruments, self.attributes = tracer, instruments, attributes
+        self.encrypted_names = encrypted_names
+        # The instruments look at the log for as long as this observer exists.
+        self._log = log
+        if log is not None:
+            instruments.watch(log)
+
+    def observe(
+        self, operation: Callable[..., object], args: Sequence[object]
+    ) -> ObservedOperation:
+        """An operation that is about to start."""
+        return ObservedOperation(self, operation, args)
 
 
 class ObservedOperation:

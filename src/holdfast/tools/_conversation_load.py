@@ -86,7 +86,10 @@ async def conversation_load(
 ) -> Result:
     head = await find_head(context, scope, given.conversation_id)
     found = await conversations.load(context, given.conversation_id, head)
-    messages = [_unmarked(stored(message)) for message in found.messages]
+    messages = [
+        {name: value for name, value in stored(message).items() if name != MARK}
+        for message in found.messages
+    ]
     fields = {name: getattr(found, name) for name in ROOMS}
     if given.part is None:
         page = _page(messages, given)
@@ -118,10 +121,6 @@ async def find_head(context: Context, scope: Scope, id_: str) -> Checkpoint:
         f"there is no conversation {echo(id_)}",
         f"{suggestion(id_, known) or none}conversation_list gives all ids.",
     )
-
-
-def _unmarked(message: Message) -> Message:
-    return {name: value for name, value in message.items() if name != MARK}
 
 
 def _readable(message: Message) -> object:

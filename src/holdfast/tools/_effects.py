@@ -25,13 +25,12 @@ STAYS = (
 
 def left_behind(effects: Sequence[Effect]) -> Result:
     """The newest effects that a restore left behind, with a note if there are any."""
-    shown = [_brief(shown_effect(effect)) for effect in effects[-MOST:]]
+    shown = [
+        {name: shortened(v, BRIEF_VALUE) for name, v in shown_effect(effect).items()}
+        for effect in effects[-MOST:]
+    ]
     found: Result = {"count": len(effects), "calls": shown}
     return found | ({"note": STAYS} if effects else {})
-
-
-def _brief(shown: Result) -> Result:
-    return {name: shortened(value, BRIEF_VALUE) for name, value in shown.items()}
 
 
 def shown_effect(effect: Effect) -> Result:

@@ -17,7 +17,7 @@ from holdfast.tools._checkpoints import CHECKPOINT_TOOLS
 from holdfast.tools._conversations import CONVERSATION_TOOLS
 from holdfast.tools._documents import DOCUMENT_TOOLS
 from holdfast.tools._errors import suggestion
-from holdfast.tools._functions import describe, signature_of
+from holdfast.tools._formats import describe, signature_of
 from holdfast.tools._statistics import STATISTICS_TOOLS
 from holdfast.tools._threads import THREAD_TOOLS
 from holdfast.tools._tool import Result, Scope, Tool

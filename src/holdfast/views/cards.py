@@ -123,18 +123,12 @@ async def cards_of(
     last = await _last(context, heads)
     sizes = await _family_sizes(context, records)
     context = await prefetched(context, records, (TITLE, RUN))
-    return [
-        await _card(
-            context,
-            _Known(record, waiting, _of(last, record), sizes[record.family]),
-            showing,
-        )
-        for record, waiting in zip(records, waits, strict=True)
-    ]
-
-
-def _of(last: Mapping[str, object], record: ThreadRecord) -> object:
-    return last.get(record.head.id) if record.head else None
+    cards: list[dict[str, Any]] = []
+    for record, waiting in zip(records, waits, strict=True):
+        said = last.get(record.head.id) if record.head else None
+        known = _Known(record, waiting, said, sizes[record.family])
+        cards.append(await _card(context, known, showing))
+    return cards
 
 
 class _Known(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -65,8 +66,6 @@ def as_json(document: object, *, indented: bool = False) -> bytes:
     try:
         return orjson.dumps(document, option=orjson.OPT_INDENT_2 if indented else 0)
     except TypeError:
-        import json  # noqa: PLC0415 - few documents need it
-
         # Half of a surrogate pair becomes an escape, a number of more than 64 bits
         # its digits.
         between = None if indented else (",", ":")

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from holdfast._engine.context import Context
 from holdfast._port import CheckpointKey
+from holdfast._values.file_diff import FileChange
 from holdfast._values.records import Checkpoint
 from holdfast._values.runs import BEFORE_FILES
 from holdfast.views.growth import manifest_of
-
-if TYPE_CHECKING:
-    from holdfast._values.file_diff import FileChange
-    from holdfast.views.showing import Showing
-
+from holdfast.views.showing import Showing
 
 MOST_FILES = 200
 

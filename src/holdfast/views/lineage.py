@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from holdfast._engine.context import Context
 from holdfast._engine.threads import lineage
 from holdfast._port import Ancestors, Saves
 from holdfast._values.records import Checkpoint, ThreadRecord
-
-if TYPE_CHECKING:
-    from holdfast._engine.context import Context
-
 
 CHUNK = 200
 

@@ -146,16 +146,14 @@ async def _lanes(
         return ()
     first: list[Checkpoint] = []
     for thread in members:
-        first += await context.backend.scan(_next_of(thread, newest.seq))
+        family, seq = thread.family, newest.seq
+        saves = Saves(
+            family=family, thread=thread.id, after=seq, oldest_first=True, limit=1
+        )
+        first += await context.backend.scan(saves)
     parents = await parents_of(context, first)
     found = [parents.get(checkpoint.parent or "") for checkpoint in first]
     return tuple(mark_of(p.id) for p in found if p is not None and p.seq <= newest.seq)
-
-
-def _next_of(thread: ThreadRecord, seq: int) -> Saves:
-    return Saves(
-        family=thread.family, thread=thread.id, after=seq, oldest_first=True, limit=1
-    )
 
 
 async def _line_mark(

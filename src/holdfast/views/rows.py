@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -23,10 +23,7 @@ from holdfast.views.langgraph_steps import (
     step_text,
 )
 from holdfast.views.messages import one_line_text
-
-if TYPE_CHECKING:
-    from holdfast.views.showing import Showing
-
+from holdfast.views.showing import Showing
 
 MOST_NAMES = 5
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from holdfast._api.store import Store
 from holdfast._engine.cache import OpenedCheckpoint
+from holdfast._engine.context import Context
 from holdfast._engine.records import transcript_tail
 from holdfast._engine.records.last_messages import last_messages
 from holdfast._engine.threads import drafts, load, prefetch
@@ -17,11 +19,6 @@ from holdfast._values.records import Checkpoint, ThreadRecord
 from holdfast.errors import Corrupt
 from holdfast.views import outcome
 from holdfast.views.messages import one_line_text
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-    from holdfast._engine.context import Context
-
 
 TITLE, COUNTS = "title", "counts"
 # How far before a result the call is looked for.

@@ -67,7 +67,9 @@ class Index(msgspec.Struct, array_like=True):
 def encode(index: Index) -> bytes:
     """An index as the bytes of a file."""
     index.boot = _boot()
-    payload = msgspec.msgpack.encode(_storable(index))
+    # Files whose names are not UTF-8 are read again.
+    storable = msgspec.structs.replace(index, top=_without_odd_names(index.top))
+    payload = msgspec.msgpack.encode(storable)
     return _MAGIC + xxhash.xxh3_128_digest(payload) + payload
 
 
@@ -92,11 +94,6 @@ def _boot() -> str:
             return file.read().strip()
     except OSError:  # not Linux: there the index outlives a restart
         return ""
-
-
-def _storable(index: Index) -> Index:
-    """The index without names that are not UTF-8: these files are read again."""
-    return msgspec.structs.replace(index, top=_without_odd_names(index.top))
 
 
 def _without_odd_names(folder: Folder) -> Folder:

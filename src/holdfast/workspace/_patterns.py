@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast._api.plugins import import_extra
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from pathspec import GitIgnoreSpec
 
 # The expressions of pathspec for `*`, for `/**/`, and for the end of a pattern.

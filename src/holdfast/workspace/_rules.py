@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from holdfast._values.files import OWN_FOLDER
 from holdfast.workspace._patterns import matcher
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from pathspec import GitIgnoreSpec
 
 # The files with rules, in the order in which later ones win.

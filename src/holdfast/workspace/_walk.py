@@ -52,7 +52,6 @@ _KINDS = {
     stat.S_IFCHR: "device",
     stat.S_IFBLK: "device",
 }
-_VANISHED = (FileNotFoundError, NotADirectoryError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

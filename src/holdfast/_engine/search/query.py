@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -74,6 +74,18 @@ class Match(msgspec.Struct, frozen=True):
     agent: str | None
     updated_at: int
     thread: str
+
+
+class SearchOptions(TypedDict, total=False):
+    """The place to search, and the page of the matches to return."""
+
+    agent: str | None
+    owner: str | None
+    conversation: str | None
+    archived: bool | None
+    per: Per
+    limit: int | None
+    after: int | None
 
 
 class SearchQuery(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,11 +35,6 @@ async def successors(context: Context, family: int, anchor: str) -> list[str]:
     return reached(anchor, later)[1:]
 
 
-def _named(entry: Entry) -> list[str]:
-    """The successors in an entry; a caller may have recorded anything."""
-    return [id_ for id_ in parts_of(entry.value) if isinstance(id_, str)]
-
-
 def claim_key(anchor: str, successor: str) -> str:
     """The key of the entry by which a recorder claims what another one had."""
     return f"{ANCHOR}{anchor}:{successor}"
@@ -120,7 +115,9 @@ def successors_in(entries: Iterable[Entry]) -> dict[str, list[str]]:
     """The successors that entries name, by anchor."""
     later: dict[str, list[str]] = defaultdict(list)
     for entry in entries:
-        later[anchor_of(entry.key)] += _named(entry)
+        # A caller may have recorded anything.
+        named = [id_ for id_ in parts_of(entry.value) if isinstance(id_, str)]
+        later[anchor_of(entry.key)] += named
     return later
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -13,6 +13,7 @@ from holdfast._engine.context import Context
 from holdfast._port import SegmentsKey
 from holdfast._values import codec
 from holdfast._values.arguments import checked_mapping
+from holdfast._values.file_listing import Listing
 from holdfast._values.limits import LARGEST_ELEMENT, LARGEST_STATE, check_size
 from holdfast._values.manifest import INLINE_SIZE, WHOLE, FileLog, Manifest, Value
 from holdfast._values.records import Checkpoint, Segment, Unset
@@ -28,9 +29,6 @@ from holdfast._values.rope import (
     write,
 )
 from holdfast.errors import Unstorable
-
-if TYPE_CHECKING:
-    from holdfast._values.file_listing import Listing
 
 
 class NextState(msgspec.Struct):

@@ -140,12 +140,11 @@ async def recorded_all(
     query = Entries(thread=thread, checkpoint=OF_THREAD, prefix=prefix or None)
     page = await context.backend.scan(query)
     # Encrypted keys come in another order, so they are sorted here.
-    wanted = sorted((e for e in page if after is None or e.key > after), key=_key)
+    wanted = sorted(
+        (entry for entry in page if after is None or entry.key > after),
+        key=lambda entry: entry.key,
+    )
     return {entry.key: entry.value for entry in wanted[:limit]}
-
-
-def _key(entry: Entry) -> str:
-    return entry.key
 
 
 async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast._engine.context import Context
-from holdfast._engine.threads import load, metadata_filter, prefetch
+from holdfast._engine.threads import load, prefetch
 from holdfast._engine.threads.lineage import only_match
 from holdfast._port import Matches, Threads
+from holdfast._values import codec
 from holdfast._values.arguments import checked_items, checked_mapping
 from holdfast._values.records import (
     PIN,
@@ -25,6 +26,8 @@ from holdfast._values.records import (
 from holdfast._values.reference import Named, parse
 from holdfast.errors import Unstorable
 
+# Up to here an equal int and float begin with the same digits.
+_EXACT = 10**15
 T = TypeVar("T")
 
 CHUNK, SMALLEST = 5000, 200
@@ -53,7 +56,7 @@ async def threads(context: Context, query: ThreadsQuery) -> Page[ThreadRecord]:
         owner=query.owner,
         agent=query.agent,
         prefix=query.prefix,
-        metadata=tuple(metadata_filter.texts_of(key, value) for key, value in wanted),
+        metadata=tuple(_texts_of(key, value) for key, value in wanted),
         after=query.after,
         limit=query.limit,
     )
@@ -135,3 +138,27 @@ async def names_of(
     found = await context.backend.scan(Threads(owner=owner, without=PIN, every=True))
     living = (thread.id for thread in found if thread.deleted_at is None)
     return list(dict.fromkeys([*(named or ()), *living]))
+
+
+def _texts_of(key: object, value: Any) -> tuple[bytes, ...]:
+    """Texts of which one is in all metadata that have an item equal to this one.
+
+    Other metadata may have one too: what a backend finds has to be compared. Equal
+    values can be stored differently, a `Decimal` as a tagged value for example.
+    """
+    if type(key) is not str:
+        return (codec.MARKER,)
+    start = codec.encode(key) + b":"
+    return *(start + text for text in _beginnings(value)), codec.MARKER
+
+
+def _beginnings(value: Any) -> tuple[bytes, ...]:
+    """The beginnings of the texts of all values that equal this one and have no tag."""
+    if value is None or type(value) is str:
+        return (codec.encode(value),)
+    if type(value) not in (bool, int, float) or not abs(value) < _EXACT:
+        return (b"",)
+    if value == 0:
+        return b"0", b"-0", b"false"
+    text = codec.encode(int(value) if value == int(value) else value)
+    return (text, b"true") if value == 1 else (text,)

@@ -78,16 +78,14 @@ async def merged_into(context: Context, head: Checkpoint) -> list[Checkpoint]:
     for by, theirs in pairs:
         if theirs in found:
             waiting[by].append(found[theirs])
-    places = sorted((c for c in found.values() if c.id in waiting), key=_from_the_top)
+    places = sorted(
+        (c for c in found.values() if c.id in waiting), key=lambda c: -c.step
+    )
     ends = [head]
     for end in ends:
         for place in await _on_line(context, end, places):
             ends += waiting.pop(place.id, ())
     return ends[1:]
-
-
-def _from_the_top(checkpoint: Checkpoint) -> int:
-    return -checkpoint.step
 
 
 async def _on_line(

@@ -8,14 +8,31 @@ framework made it; only readers use the translation: views, search, the list of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import cast
 
+from holdfast._messages.forms import (
+    a2a,
+    ag_ui,
+    agent_framework,
+    claude_agent_sdk,
+    google_adk,
+    llama_index,
+    pydantic_ai,
+    strands,
+)
 from holdfast._messages.loose import fields_of
 
-Form = Callable[[Mapping[str, object]], Mapping[str, object] | None]
-
+_FORMS = (
+    a2a,
+    ag_ui,
+    agent_framework,
+    claude_agent_sdk,
+    google_adk,
+    llama_index,
+    pydantic_ai,
+    strands,
+)
 # Every message that a form reads has one of these fields, is a thought by its role, or
 # has blocks without a type. All other messages need not be tried with each form.
 _MARKS = frozenset(
@@ -39,37 +56,11 @@ def plain_form(message: object) -> object:
     fields = fields_of(message)
     if not fields or _is_plain(fields):
         return message
-    for read in _forms():
-        found = read(fields)
+    for form in _FORMS:
+        found = form.read(fields)
         if found is not None:
             return found
     return message
-
-
-@cache
-def _forms() -> tuple[Form, ...]:
-    # Loaded for the first message that may need one; most stores have none.
-    from holdfast._messages.forms import (  # noqa: PLC0415
-        a2a,
-        ag_ui,
-        agent_framework,
-        claude_agent_sdk,
-        google_adk,
-        llama_index,
-        pydantic_ai,
-        strands,
-    )
-
-    return (
-        a2a.read,
-        ag_ui.read,
-        agent_framework.read,
-        claude_agent_sdk.read,
-        google_adk.read,
-        llama_index.read,
-        pydantic_ai.read,
-        strands.read,
-    )
 
 
 def _is_plain(fields: Mapping[str, object]) -> bool:

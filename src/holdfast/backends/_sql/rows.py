@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import orjson
 from xxhash import xxh3_64_intdigest
 
+from holdfast._port import Start, Write
 from holdfast._values.records import (
     CHECKSUM_SHIFT,
     Checkpoint,
@@ -25,10 +26,6 @@ from holdfast._values.records import (
     checksum,
 )
 from holdfast.errors import Corrupt
-
-if TYPE_CHECKING:
-    from holdfast._port import Start, Write
-
 
 # Values arrive as they are stored; the checksum shows whether they are right.
 Row = tuple[Any, ...]

@@ -163,7 +163,9 @@ class IndexUpdate:
         self, name: str, stamp: FileStamp, known: IndexedFile | None
     ) -> ScannedFile:
         """The lines of a file; a torn end has been cut off."""
-        known_end = _end_of(known)
+        known_end = Position()
+        if known is not None and not known.problem:
+            known_end = Position(known.taken, known.tail)
         try:
             found = scan_file(self._folder.pieces(name), known_end)
         except OSError as error:
@@ -292,12 +294,6 @@ def _savepoint(db: apsw.Connection) -> Generator[None]:
             db.execute("rollback to file; release file")
         raise
     db.execute("release file")
-
-
-def _end_of(known: IndexedFile | None) -> Position:
-    return (
-        Position(known.taken, known.tail) if known and not known.problem else Position()
-    )
 
 
 class ScannedFile(NamedTuple):

@@ -7,11 +7,27 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import apsw
 
-from holdfast._port import Outdated
+from holdfast._port import (
+    Admission,
+    Adoption,
+    Backend,
+    Facts,
+    IndexBatch,
+    Inspection,
+    Key,
+    Outcome,
+    Outdated,
+    Prune,
+    Pruned,
+    Query,
+    Receipt,
+    Wait,
+    Write,
+)
 from holdfast._port import backend as port
 from holdfast._values import os_errors
 from holdfast._values.records import Change, Page, Run, Segment
@@ -43,25 +59,6 @@ from holdfast.backends.sqlite._read import (
 )
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Conflict, Corrupt, FormatMismatch, NotFound, Unsupported
-
-if TYPE_CHECKING:
-    from holdfast._port import (
-        Admission,
-        Adoption,
-        Backend,
-        Facts,
-        IndexBatch,
-        Inspection,
-        Key,
-        Outcome,
-        Prune,
-        Pruned,
-        Query,
-        Receipt,
-        Wait,
-        Write,
-    )
-
 
 R = TypeVar("R")
 

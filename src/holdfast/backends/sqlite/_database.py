@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import apsw
 
@@ -26,10 +26,6 @@ from holdfast.backends.sqlite._hooks import Hooks, Subject
 from holdfast.backends.sqlite._reader_pool import ReaderPool
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Busy, Closed, Corrupt
-
-if TYPE_CHECKING:
-    from holdfast.backends.sqlite._inspection import SqliteInspection
-
 
 R = TypeVar("R")
 
@@ -244,7 +240,7 @@ class Database:
         """Let reads have the writing connection again, while it is idle."""
         self._readers.close_idle()
 
-    def inspect(self) -> SqliteInspection:
+    def inspect(self) -> _inspection.SqliteInspection:
         """A view of the database that may stay open for long."""
         with contextlib.suppress(Corrupt):  # the view tells what is damaged
             self.read_apart(lambda db: rows(db, "weigh_threads"))

@@ -8,19 +8,15 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import apsw
 import msgspec
 
+from holdfast._port import Outcome, Receipt, Write
 from holdfast.backends.sqlite import _write
 from holdfast.backends.sqlite._database import Database
 from holdfast.backends.sqlite._hooks import Hooks
 from holdfast.errors import Busy, HoldfastError
-
-if TYPE_CHECKING:
-    from holdfast._port import Outcome, Receipt, Write
-
 
 LARGEST_GROUP = 256
 # Writing so many bytes may take longer than others wait for the lock.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import apsw
 
+from holdfast._port import Prune, Write
 from holdfast.backends.sqlite import _log_size, _maintenance, _open_files, _page_repair
 from holdfast.backends.sqlite._acknowledged import (
     Durability,
@@ -38,14 +39,13 @@ from holdfast.backends.sqlite._connection import (
     transaction,
     translated,
 )
+from holdfast.backends.sqlite._log_size import LogSize
+from holdfast.backends.sqlite._open_files import OpenFiles
 from holdfast.backends.sqlite._writer_queue import WriterQueue
 from holdfast.errors import Corrupt, HoldfastError, Unsupported
 
-if TYPE_CHECKING:
-    from holdfast._port import Prune, Write
+if TYPE_CHECKING:  # an import cycle
     from holdfast.backends.sqlite._database import Database
-    from holdfast.backends.sqlite._log_size import LogSize
-    from holdfast.backends.sqlite._open_files import OpenFiles
 
 # Of a turn's 1.5 kB, 4 kB pages hold two and waste a quarter; 8 kB pages hold five.
 # With 4 kB a save would be 8 % faster, and a chat take 1.6 of its text, not 1.5. Blocks

@@ -42,7 +42,7 @@ from holdfast.backends.sqlite._search import drop
 from holdfast.backends.sqlite._statements import rows
 from holdfast.errors import Corrupt
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an import cycle
     from holdfast.backends.sqlite._database import Database
 
 R = TypeVar("R")

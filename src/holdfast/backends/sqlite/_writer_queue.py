@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import mmap
 import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from holdfast._values.os_errors import NO_ROOM
 from holdfast.backends.sqlite._acknowledged import (
@@ -23,9 +23,6 @@ from holdfast.backends.sqlite._acknowledged import (
     mapped,
 )
 from holdfast.errors import Busy, HoldfastError
-
-if TYPE_CHECKING:
-    import mmap
 
 if sys.platform != "win32":
     import fcntl

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
 
 import click
 import orjson
@@ -14,7 +15,6 @@ from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint
 from holdfast.cli import _command, _status
-from holdfast.cli._bisection import Outcome, Verdict, first_bad
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._lines import marks
@@ -29,6 +29,7 @@ CHUNK = 500
 SKIP = 125
 # Statuses from here on are signals, or mean that the command could not be run.
 ABORTED = 128
+Verdict = Literal["good", "bad", "skip"]
 
 
 @_command.command("bisect")
@@ -177,3 +178,30 @@ class _Trials:
 
     def _at(self, index: int) -> Checkpoint:
         return self._thread.get(self.line[index])
+
+
+class Outcome(NamedTuple):
+    """The index of the first bad item; ``unsure`` are earlier indexes not judged."""
+
+    first_bad: int
+    unsure: tuple[int, ...]
+
+
+def first_bad(bad: int, judge: Callable[[int], Verdict]) -> Outcome:
+    """The first bad item; the item at index ``bad`` is known to be bad.
+
+    An item that cannot be judged is skipped, and its neighbours are judged instead.
+    """
+    good = -1
+    skipped: set[int] = set()
+    while candidates := [n for n in range(good + 1, bad) if n not in skipped]:
+        middle = (good + bad) / 2
+        index = min(candidates, key=lambda candidate: abs(candidate - middle))
+        verdict = judge(index)
+        if verdict == "skip":
+            skipped.add(index)
+        elif verdict == "bad":
+            bad = index
+        else:
+            good = index
+    return Outcome(bad, tuple(sorted(n for n in skipped if good < n < bad)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from holdfast.cli import _command
+from holdfast.cli._group import ROOT
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._shell_completion import SHELLS, script
 
@@ -18,9 +19,6 @@ def command(cli: Invocation, *, shell: str) -> None:
     For bash, add this line to ~/.bashrc:
     eval "$(holdfast completion bash)"
     """
-    # Imported here because the group imports this module.
-    from holdfast.cli._group import ROOT  # noqa: PLC0415
-
     text = script(ROOT, shell)
     lines = [((line, ""),) for line in text.splitlines()]
     cli.out.answer("completion/1", {"shell": shell, "script": text}, lines)

@@ -16,8 +16,7 @@ from holdfast.archive._target import new_file
 from holdfast.cli import _command, _status
 from holdfast.cli._completion import THREAD
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import flag, option, since_option
-from holdfast.cli._redaction import redactor
+from holdfast.cli._options import flag, option, redactor, since_option
 from holdfast.cli._text import counted
 from holdfast.cli._thread_names import full_name
 

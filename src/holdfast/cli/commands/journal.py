@@ -95,12 +95,9 @@ def _grants(out: Output, grants: Sequence[Entry]) -> Iterator[list[Cell]]:
 
 def _entries(out: Output, entries: Sequence[Entry]) -> Iterator[list[Cell]]:
     for entry in entries:
+        place = f"on {entry.checkpoint}" if entry.checkpoint else ""
         yield [
             (out.time(entry.recorded_at), "faint"),
-            spaced([(entry.key, "name"), (_place(entry), "faint")]),
+            spaced([(entry.key, "name"), (place, "faint")]),
             (excerpt(entry.value), ""),
         ]
-
-
-def _place(entry: Entry) -> str:
-    return f"on {entry.checkpoint}" if entry.checkpoint else ""

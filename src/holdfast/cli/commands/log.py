@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from msgspec.structs import replace
 
-from holdfast.cli import _command
+from holdfast._api.store import Store
+from holdfast._api.thread import Thread
+from holdfast._values.records import Checkpoint
+from holdfast.cli import _command, _followed_log
 from holdfast.cli._completion import REFERENCE
 from holdfast.cli._invocation import Invocation
 from holdfast.cli._log_text import LogText, Shown
@@ -35,12 +38,6 @@ from holdfast.views import history
 from holdfast.views.documents import thread_document
 from holdfast.views.history import HistoryFilter, HistoryListing
 from holdfast.views.references import Revision
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
-    from holdfast._api.thread import Thread
-    from holdfast._values.records import Checkpoint
-
 
 # How many are listed where no pager shows them, and how many are read at once for one.
 SCREENFUL, CHUNK = 50, 200
@@ -94,9 +91,7 @@ def command(
         if before is not None:
             wanted = replace(wanted, before=_last(store, thread, before))
         if follow:
-            from holdfast.cli._followed_log import followed  # noqa: PLC0415 - seldom used
-
-            followed(cli, store, find(_limited(wanted)), shown)
+            _followed_log.followed(cli, store, find(_limited(wanted)), shown)
         else:
             _print(cli, store, find, wanted=wanted, shown=shown, graph=graph)
 

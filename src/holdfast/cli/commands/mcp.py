@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from ipaddress import ip_address
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import click
 import msgspec
 
 import holdfast
+from holdfast._api.open import Opening
 from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
+from holdfast.cli._listening import (
+    LOOPBACK,
+    host_option,
+    new_token,
+    port_option,
+    warn_if_exposed,
+)
 from holdfast.cli._options import flag, option
 from holdfast.cli._store_address import given_scope
 from holdfast.errors import NotFound, Unstorable
-
-if TYPE_CHECKING:
-    from holdfast._api.open import Opening
+from holdfast.tools._toolset import select
 
 Tools: TypeAlias = Sequence[str] | None
 
 VARIABLE = "HOLDFAST_TOKEN"
-LOOPBACK = "127.0.0.1"
-# 192 bits.
-TOKEN_BYTES = 24
-
-EXPOSED = (
-    "warning: {} can be reached from other machines, and nothing is encrypted; put a"
-    " proxy with TLS in front of it, or use a tunnel to 127.0.0.1"
-)
 
 
 class HttpOptions(msgspec.Struct, frozen=True):
@@ -51,13 +50,8 @@ NOTHING_ASKED = HttpOptions(None, None, None, (), resumable=False)
 
 @_command.command("mcp")
 @flag("--http", help="Serve several clients over HTTP.")
-@option("--host", "NAME", f"Address to listen on, {LOOPBACK} by default.")
-@option(
-    "--port",
-    "NUMBER",
-    "Port to listen on, a free one by default.",
-    type=click.IntRange(0, 65_535),
-)
+@host_option
+@port_option(default=None)
 @option(
     "--token-file",
     "FILE",
@@ -97,16 +91,13 @@ def command(
         raise click.UsageError(text)
     names = None if tools is None else _names(tools)
     token = _given_token(cli, asked) if http else None
-    # Imported here, as in the functions below: `holdfast --help` loads this module.
-    import asyncio  # noqa: PLC0415
-
     serving = _over_http(cli, asked, token, names) if http else _over_stdio(cli, names)
     if asyncio.run(serving) == signal.SIGINT:
         raise KeyboardInterrupt
 
 
 async def _over_stdio(cli: Invocation, tools: Tools) -> int | None:
-    from holdfast.mcp import serve_stdio  # noqa: PLC0415
+    from holdfast.mcp import serve_stdio  # noqa: PLC0415 - an extra
 
     if sys.stdin.isatty():
         cli.out.note(
@@ -120,12 +111,10 @@ async def _over_stdio(cli: Invocation, tools: Tools) -> int | None:
 async def _over_http(
     cli: Invocation, asked: HttpOptions, token: str | None, tools: Tools
 ) -> int | None:
-    import secrets  # noqa: PLC0415
-
-    from holdfast.mcp import Listening, serve_http  # noqa: PLC0415
+    from holdfast.mcp import Listening, serve_http  # noqa: PLC0415 - an extra
 
     listening = Listening(
-        token=secrets.token_urlsafe(TOKEN_BYTES) if token is None else token,
+        token=new_token() if token is None else token,
         host=asked.host or LOOPBACK,
         port=asked.port or 0,
         hosts=asked.allow_host,
@@ -133,8 +122,7 @@ async def _over_http(
 
     def ready(url: str) -> None:
         _announce(cli, url, token=listening.token if token is None else None)
-        if not _is_loopback(listening.host):
-            cli.out.note(EXPOSED.format(url))
+        warn_if_exposed(cli.out, listening.host, url)
 
     read_only = cli.options.read_only
     async with _opening(cli) as store:
@@ -150,8 +138,6 @@ async def _over_http(
 
 def _names(tools: str) -> Sequence[str]:
     """The names of tools, checked before a store is created."""
-    from holdfast.tools._toolset import select  # noqa: PLC0415
-
     names = [name.strip() for name in tools.split(",")]
     try:
         select(only=names, read_only=False, agent=None, owner=None)
@@ -163,8 +149,6 @@ def _names(tools: str) -> Sequence[str]:
 def _opening(cli: Invocation) -> Opening:
     options = cli.options
     if options.verbose:
-        import logging  # noqa: PLC0415
-
         logging.basicConfig(level=logging.INFO)
     return holdfast.open_async(
         cli.address,
@@ -204,11 +188,3 @@ def _announce(cli: Invocation, url: str, *, token: str | None) -> None:
     if token is not None:
         out.note(f"token: {token}")
         out.note(f"clients send it as 'Authorization: Bearer ...'; {VARIABLE} sets one")
-
-
-def _is_loopback(host: str) -> bool:
-    """True if only programs on this machine can reach the address."""
-    try:
-        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import shutil
 import signal
+import tempfile
+import threading
+import webbrowser
 from collections.abc import Callable
-from ipaddress import ip_address
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,25 +19,25 @@ import msgspec
 
 import holdfast
 from holdfast._api.address import shown_address
+from holdfast._api.open import Opening
 from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._options import flag, option
-from holdfast.cli._redaction import redactor
+from holdfast.cli._listening import (
+    LOOPBACK,
+    host_option,
+    new_token,
+    port_option,
+    warn_if_exposed,
+)
+from holdfast.cli._options import flag, option, redactor
 from holdfast.cli._store_address import must_exist
 from holdfast.errors import Unsupported
 
-if TYPE_CHECKING:
-    from holdfast._api.open import Opening
+if TYPE_CHECKING:  # an extra
     from holdfast.viewer import ListenOptions, ViewerOptions
 
-LOOPBACK = "127.0.0.1"
-# 192 bits.
-TOKEN_BYTES = 24
-EXPOSED = (
-    "warning: {} can be reached from other machines, and nothing is encrypted; put a"
-    " proxy with TLS in front of it, or use a tunnel to 127.0.0.1"
-)
+PAGE = '<!doctype html><meta http-equiv="refresh" content="0; url={}">'
 
 
 class ServeOptions(msgspec.Struct, frozen=True):
@@ -48,14 +55,8 @@ class ServeOptions(msgspec.Struct, frozen=True):
 
 
 @_command.command("serve")
-@option("--host", "NAME", f"Address to listen on, {LOOPBACK} by default.")
-@option(
-    "--port",
-    "NUMBER",
-    "Port to listen on, a free one by default.",
-    type=click.IntRange(0, 65_535),
-    default=0,
-)
+@host_option
+@port_option(default=0)
 @option("--socket", "PATH", "Listen on a Unix socket instead.")
 @option("--prefix", "PATH", "The path under which a proxy serves it.", default="/")
 @option(
@@ -92,9 +93,6 @@ def command(cli: Invocation, **given: object) -> None:
         text = "--write changes the store; leave --read-only out"
         raise Unsupported(text, code="read_only")
     redact = redactor(asked.redact)
-    # Imported here, as below: `holdfast --help` loads this module.
-    import asyncio  # noqa: PLC0415
-
     if asyncio.run(_serve(cli, asked, redact)) == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -102,7 +100,7 @@ def command(cli: Invocation, **given: object) -> None:
 async def _serve(
     cli: Invocation, asked: ServeOptions, redact: Callable[[str], str] | None
 ) -> int | None:
-    from holdfast.viewer import serve_viewer  # noqa: PLC0415
+    from holdfast.viewer import serve_viewer  # noqa: PLC0415 - an extra
     from holdfast.viewer.condition import KEY_NEEDED, open_without_key  # noqa: PLC0415
 
     listen, options = _settings(cli, asked, redact)
@@ -125,14 +123,12 @@ async def _serve(
 def _settings(
     cli: Invocation, asked: ServeOptions, redact: Callable[[str], str] | None
 ) -> tuple[ListenOptions, ViewerOptions]:
-    import secrets  # noqa: PLC0415
-
-    from holdfast.viewer import ListenOptions, ViewerOptions  # noqa: PLC0415
+    from holdfast.viewer import ListenOptions, ViewerOptions  # noqa: PLC0415 - an extra
 
     host = asked.host or LOOPBACK
     listen = ListenOptions(host=host, port=asked.port, socket=asked.socket)
     options = ViewerOptions(
-        token=secrets.token_urlsafe(TOKEN_BYTES),
+        token=new_token(),
         address=shown_address(cli.address),
         prefix=asked.prefix,
         hosts=asked.allow_host,
@@ -161,17 +157,24 @@ def _announce(cli: Invocation, asked: ServeOptions, url: str) -> None:
     else:
         out.note(f"the viewer is at {url}")
         out.note("Ctrl-C stops it")
-    if asked.host is not None and not _is_loopback(asked.host):
-        out.note(EXPOSED.format(url.partition("#")[0]))
+    if asked.host is not None:
+        warn_if_exposed(out, asked.host, url.partition("#")[0])
     if not asked.no_open and asked.socket is None:
-        from holdfast.cli._browser import open_browser  # noqa: PLC0415
-
-        open_browser(url)
+        _open_browser(url)
 
 
-def _is_loopback(host: str) -> bool:
-    """True if only programs on this machine can reach the address."""
-    try:
-        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
+def _open_browser(url: str) -> None:
+    """Open a page by way of a file that only this user can read.
+
+    Other users of the machine see the arguments of all programs: the address, which has
+    the token, must not be one. The file is removed when this program ends.
+    """
+    folder = tempfile.mkdtemp(prefix="holdfast-viewer-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = Path(folder, "viewer.html")
+    file.touch(mode=0o600)
+    file.write_text(PAGE.format(escape(url, quote=True)), encoding="utf-8")
+    # A browser in the terminal does not return before it is closed.
+    opening = threading.Thread(target=webbrowser.open, args=(file.as_uri(),))
+    opening.daemon = True
+    opening.start()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
 import orjson
 
+from holdfast._api.store import Store
+from holdfast._engine.context import Context
+from holdfast._messages.transcript import role_of, text_of
 from holdfast._values.paths import find_at, parse_path
 from holdfast._values.records import Checkpoint
 from holdfast.cli import _command
@@ -19,8 +23,8 @@ from holdfast.cli._lines import change_lines, marks, message_rows
 from holdfast.cli._log_text import PLAIN_KIND
 from holdfast.cli._options import bookkeeping_flag, flag
 from holdfast.cli._resolve import locate
-from holdfast.cli._shown_message import names_message, show_message
 from holdfast.cli._text import pairs, size, time
+from holdfast.cli._thread_names import find_thread
 from holdfast.cli._waiting import waiting_lines
 from holdfast.cli.terminal.escape import escaped
 from holdfast.cli.terminal.output import Output
@@ -30,16 +34,15 @@ from holdfast.errors import NotFound
 from holdfast.views.differences import change_documents, difference, state_before
 from holdfast.views.documents import checkpoint_document, plain
 from holdfast.views.langgraph_steps import own_metadata, own_values
-from holdfast.views.messages import message_documents
+from holdfast.views.messages import message_documents, one_line_text
 from holdfast.views.references import Revision, shown_reference
 from holdfast.views.rows import nodes_by_checkpoint
+from holdfast.views.state_values import StateReader
 from holdfast.views.waiting import ThreadWaits, waiting_at, waiting_documents
-
-if TYPE_CHECKING:
-    from holdfast._api.store import Store
 
 MESSAGES = "messages"
 COUNTED = frozenset({list, tuple, dict, set, frozenset})
+_NAMED = re.compile(r"(?P<thread>.+)\[(?P<position>[0-9]{1,9})\]", re.DOTALL)
 
 
 @_command.command("show")
@@ -73,8 +76,8 @@ def command(
     """
     bookkeeping = bookkeeping or cli.options.verbose
     with cli.reading() as store:
-        if path is None and names_message(store, ref):
-            show_message(cli, store, ref)
+        if path is None and _names_message(store, ref):
+            _show_message(cli, store, ref)
             return
         named = file_named(store, ref) if path is None and COLON in ref else None
         if named is not None:
@@ -214,4 +217,41 @@ def _value_lines(value: object) -> Iterator[Line]:
         # Control characters are written as JSON escapes: the output stays JSON.
         text = escaped(orjson.dumps(plain(value), option=orjson.OPT_INDENT_2).decode())
     for line in text.split("\n"):
+        yield ((line, ""),)
+
+
+def _names_message(store: Store, text: str) -> bool:
+    """True if a text is the name of a message, and not that of a thread."""
+    return bool(_NAMED.fullmatch(text)) and find_thread(store, text) is None
+
+
+def _show_message(cli: Invocation, store: Store, text: str) -> None:
+    """Print the message that a text names."""
+    found = _NAMED.fullmatch(text)
+    assert found is not None  # `_names_message` has looked
+    target, position = locate(store, found["thread"]), int(found["position"])
+    message = store.runner.run(_message_at, target.checkpoint, position, text)
+    [document] = message_documents([message], position)
+    about = {"reference": text, "checkpoint": target.checkpoint.id, **document}
+    cli.out.answer(
+        "message/1", {**about, "message": plain(message)}, _message_lines(text, message)
+    )
+
+
+async def _message_at(
+    context: Context, checkpoint: Checkpoint, position: int, text: str
+) -> object:
+    messages = (await StateReader(context, checkpoint).transcript()).messages
+    if position < len(messages):
+        return messages[position]
+    why = f"there is no {text}: the last message is [{len(messages) - 1}]"
+    if not messages:
+        why = f"there is no {text}: {checkpoint.thread} has no messages"
+    hint = f"holdfast show {checkpoint.thread} --messages lists them"
+    raise NotFound(f"{why}; {hint}", reference=text)
+
+
+def _message_lines(name: str, message: object) -> Iterator[Line]:
+    yield ((name, "reference"), ("  ", ""), (role_of(message), "name"))
+    for line in (text_of(message) or one_line_text(message)).split("\n"):
         yield ((line, ""),)

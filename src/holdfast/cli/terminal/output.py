@@ -5,23 +5,47 @@ The result goes to standard output, everything else to standard error.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TextIO
 
+import click
+import msgspec
+
+from holdfast._values.shortening import ELLIPSIS
 from holdfast.cli._shared_options import SharedOptions
 from holdfast.cli._text import ago, time
 from holdfast.cli.terminal.colours import painter
 from holdfast.cli.terminal.escape import cut, escaped, harmless, one_line, width
-from holdfast.cli.terminal.glyphs import ASCII, UNICODE, Glyphs
-from holdfast.cli.terminal.pager import has_pager, page
 from holdfast.cli.terminal.tables import Cell, Line, Span, aligned
 from holdfast.views import documents
 
 # How much of a text is printed where there is no screen to fit.
 WITHOUT_TERMINAL = 100
+LESS = "less -FRX"
+
+
+class Glyphs(msgspec.Struct, frozen=True):
+    """The characters that graphs are drawn with."""
+
+    node: str = "●"
+    rewound: str = "○"
+    line: str = "│"
+    branch: str = "├"
+    across: str = "─"
+    join: str = "┴"
+    cross: str = "┼"
+    corner: str = "╯"
+    end: str = "╰"
+    arrow: str = "→"
+    ellipsis: str = ELLIPSIS
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs("*", "o", "|", "|", "-", "+", "+", "/", "`", "->", "...")
 
 
 class Output:
@@ -130,7 +154,8 @@ class Output:
     @property
     def is_paged(self) -> bool:
         """True if a pager shows the lines, so that they may go on without end."""
-        return has_pager() and self.options.pager and not self.is_json
+        wanted = self.options.pager and not self.is_json
+        return wanted and self._is_terminal and bool(_pager())
 
     @property
     def width(self) -> int:
@@ -145,7 +170,7 @@ class Output:
         """Print lines; on a terminal, many of them go through the pager."""
         texts = map(self._painted(sys.stdout), lines)
         if paged and self.is_paged:
-            page(texts)
+            _page(texts)
         else:
             sys.stdout.writelines(texts)
 
@@ -194,3 +219,33 @@ class Output:
             if kept != one_line(text) or room <= 0:
                 break
         return tuple(fitting)
+
+
+def _pager() -> str:
+    return os.environ.get("HOLDFAST_PAGER", os.environ.get("PAGER", LESS)).strip()
+
+
+def _page(texts: Iterable[str]) -> None:
+    """Print lines at once if they fit on the screen, else through the pager.
+
+    The pager gets each line as it is made: a long listing begins at once.
+    """
+    import shutil  # noqa: PLC0415 - loads three compressors
+
+    rest = iter(texts)
+    rows = shutil.get_terminal_size().lines - 1
+    first = list(itertools.islice(rest, rows + 1))
+    lines = itertools.chain(first, rest)
+    if len(first) > rows:
+        os.environ["PAGER"] = _pager()  # the only way to tell click which one
+        click.echo_via_pager(_without_last_break(lines), color=True)
+    else:
+        sys.stdout.writelines(lines)
+
+
+def _without_last_break(lines: Iterable[str]) -> Iterator[str]:
+    """The same text without the last line break, which click adds."""
+    before = ""
+    for line in lines:
+        yield before + line.removesuffix("\n")
+        before = "\n"

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Self
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # an extra
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Generic, TypeVar, Unpack
 from unittest import SkipTest
 
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast._api.store import Store
 from holdfast._api.thread import Thread
 from holdfast._values.records import Checkpoint

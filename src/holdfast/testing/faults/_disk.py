@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Unpack
 
 import apsw
 
-from holdfast._api.declared import OpenOptions
-from holdfast._api.options import context_over, make_ready
+from holdfast._api.options import OpenOptions, context_over, make_ready
 from holdfast._api.store import Store
 from holdfast._port import Backend, run
 from holdfast.backends.directory import Files, open_directory

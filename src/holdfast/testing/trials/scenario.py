@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 import holdfast
 from holdfast import Agent, Attachment, HoldfastError, Message, Retention, Store
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast.testing.faults import FaultyDisk
 
 FILE_PLACE = "store.db"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import cast
 
 from holdfast import HoldfastError, Store
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast.testing.faults import Call, kill
 from holdfast.testing.trials.children import Child, Tell
 from holdfast.testing.trials.task import NotRun, Target, Task, Trials

@@ -13,7 +13,7 @@ from typing import Any, cast
 import apsw
 
 from holdfast import HoldfastError
-from holdfast._api.declared import OpenOptions
+from holdfast._api.options import OpenOptions
 from holdfast._values.records import Segment
 from holdfast.backends.sqlite import connect, page_checksums
 from holdfast.backends.sqlite._rows import row_checksum, segment_row

@@ -14,8 +14,8 @@ from typing import Literal, TypeAlias, Unpack
 
 import holdfast
 from holdfast import Store
-from holdfast._api.declared import OpenOptions
 from holdfast._api.open import Opening
+from holdfast._api.options import OpenOptions
 from holdfast._api.plugins import find_backend, import_extra
 from holdfast.errors import HoldfastError, Unstorable, Unsupported
 from holdfast.testing.faults import FaultyDisk
