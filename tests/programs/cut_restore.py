@@ -1,11 +1,11 @@
 """Cuts the power of a real file system at every call of a restore of files.
 
-usage: cut_restore.py FOLDER KIND STATE
+usage: cut_restore.py FOLDER KIND STATE SYNCED
 
 KIND is the kind of the file system, which is made on an image in FOLDER and mounted for
-this process alone; STATE is 1 if the state is restored, too. One line of JSON: how many
-cuts there were, and what went wrong at which. The last one comes after the restore.
-With UNSYNCED set, the restore does not wait for the disk.
+this process alone; STATE is 1 if the state is restored, too; SYNCED is 0 if the restore
+does not wait for the disk. One line of JSON: how many cuts there were, and what went
+wrong at which. The last one comes after the restore.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from support.system_calls import BrokenCalls
 class CutCalls(BrokenCalls):
     """Cuts the power before one of the calls; the process ends with it."""
 
-    def __init__(self, at: int, place: str) -> None:
+    def __init__(self, at: int, place: str, *, synced: bool) -> None:
         super().__init__(at, "kill")
         self._place = place
-        if os.environ.get("UNSYNCED"):
+        if not synced:
             self._real["fsync"] = lambda _: None
 
     def _meet(self, name: str) -> None:
@@ -48,8 +48,8 @@ class CutCalls(BrokenCalls):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def work(place: str, at: int, tell: Tell, *, state: bool) -> None:
-    broken = CutCalls(at, place)
+def work(place: str, at: int, tell: Tell, *, state: bool, synced: bool) -> None:
+    broken = CutCalls(at, place, synced=synced)
     restore(Path(place, "trial"), broken, state=state)
     tell(broken.calls)
 
@@ -63,7 +63,7 @@ def settle(place: str) -> None:
         os.close(descriptor)
 
 
-def main(folder: Path, kind: str, *, state: bool) -> None:
+def main(folder: Path, kind: str, *, state: bool, synced: bool) -> None:
     template, target = folder / "template", Target("file", str(folder))
     first, second = build(template)
     said, place = mounted(target, kind), mount_point(target, kind)
@@ -74,7 +74,8 @@ def main(folder: Path, kind: str, *, state: bool) -> None:
         cuts += 1
         shutil.copytree(template, trial, symlinks=True)
         settle(place)
-        done = Child(functools.partial(work, place, cuts, state=state)).wait()
+        restored = functools.partial(work, place, cuts, state=state, synced=synced)
+        done = Child(restored).wait()
         if done:
             shut_down(place)
         said = mounted_again(target, kind)
@@ -92,4 +93,5 @@ def main(folder: Path, kind: str, *, state: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], state=sys.argv[3] == "1")
+    state, synced = (word == "1" for word in sys.argv[3:])
+    main(Path(sys.argv[1]), sys.argv[2], state=state, synced=synced)

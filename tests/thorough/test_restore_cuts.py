@@ -3,7 +3,7 @@
 import pytest
 
 from holdfast.testing.trials.file_systems import FILE_SYSTEMS, obstacle
-from support.programs import ENVIRONMENT, run_program
+from support.programs import run_program
 
 pytestmark = pytest.mark.parametrize("kind", FILE_SYSTEMS)
 
@@ -18,17 +18,13 @@ def possible(kind):
 def test_a_restore_that_is_cut_anywhere_is_whole_after_the_next_opening(
     tmp_path, kind, state
 ):
-    [found] = run_program("cut_restore", tmp_path, kind, state)
+    [found] = run_program("cut_restore", tmp_path, kind, state, 1)
 
     assert found["wrong"] == []
     assert found["cuts"] > 60
 
 
-def test_a_restore_that_does_not_wait_for_the_disk_is_noticed(
-    tmp_path, kind, monkeypatch
-):
-    monkeypatch.setitem(ENVIRONMENT, "UNSYNCED", "1")
-
-    [found] = run_program("cut_restore", tmp_path, kind, 0)
+def test_a_restore_that_does_not_wait_for_the_disk_is_noticed(tmp_path, kind):
+    [found] = run_program("cut_restore", tmp_path, kind, 0, 0)
 
     assert found["wrong"]
