@@ -37,24 +37,13 @@ test with a clock and ids that are predictable, and closes them afterwards.
 and ``new_id``.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from holdfast.testing.conformance import (
-        Cases,
-        FakeClock,
-        StoreTests,
-        blocking,
-        ids,
-        raises,
-    )
+from holdfast.testing.conformance import (
+    Cases,
+    FakeClock,
+    StoreTests,
+    blocking,
+    ids,
+    raises,
+)
 
 __all__ = ["Cases", "FakeClock", "StoreTests", "blocking", "ids", "raises"]
-
-
-def __getattr__(name: str) -> object:
-    # `faults` and `trials`, which are in this package, do without the suite.
-    if name in __all__:
-        return getattr(import_module("holdfast.testing.conformance"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
