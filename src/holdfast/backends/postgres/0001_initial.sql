@@ -5,8 +5,8 @@
 -- family it is about, by a value that is known before it is planned: the tables can be
 -- partitioned or distributed by it. `directory` leads from names to families and is
 -- written when a thread begins or ends; no statement joins it with the other tables.
--- `setting` and `migration` are small and the same everywhere. No foreign keys, no triggers, no uniqueness across
--- families but that of living names.
+-- `setting` and `migration` are small and the same everywhere. No foreign keys, no
+-- triggers, no uniqueness across families but that of living names.
 --
 -- Sequence numbers are taken inside the transaction that uses them, after the advisory
 -- lock of `enter`, and rows refer to one another by them. Times are integer microseconds
@@ -28,10 +28,11 @@ create table hf.directory (
 create unique index directory_living on hf.directory (name) where deleted_at is null;
 
 -- A named line of work. `head` is the sequence number of its current checkpoint, null
--- until the first save; `owner` is a user, `agent` whom it works for. `changed` is the
--- number of what was done last: never the same again after the head has moved, by which
--- the index for searching knows. `recent`, a 1,024th of it, is what listings go by. Room is
--- left in the pages, so that moving the head touches no index unless `recent` moves too.
+-- until the first save; `owner` is a user, `agent` the agent it belongs to. `changed` is
+-- the number of the last change: every move of the head gives it a new value, by which a
+-- search finds the threads to index again. Listings go by `recent`, a 1,024th of it. Room
+-- is left in the pages, so that moving the head touches no index unless `recent` moves
+-- too.
 create table hf.thread (
     family bigint not null,
     number bigint not null,
@@ -62,8 +63,8 @@ create index thread_owner on hf.thread (owner) where owner is not null;
 create index thread_agent on hf.thread (agent) where agent is not null;
 
 -- One immutable saved state; only label and tags change, and retention may give it an
--- older parent: then `link` keeps the digest of the one that went. The name of the thread
--- and the id of the parent stand here once more, so that whoever reads needs no join.
+-- older parent: then `link` keeps the digest of the removed one. The name of the thread
+-- and the id of the parent are repeated here, so that a read needs no join.
 create table hf.checkpoint (
     family bigint not null,
     seq bigint not null,
@@ -87,12 +88,12 @@ create table hf.checkpoint (
     primary key (family, seq)
 ) /*partitioned*/;
 
--- By id first, for those who have nothing but an id.
+-- By id first, for a look-up by nothing but an id.
 create unique index checkpoint_id on hf.checkpoint (id, family);
 create index checkpoint_marked on hf.checkpoint (family, label)
 where label is not null or tags is not null;
--- For the feed, which goes by sequence number over all families. Always growing at its
--- end, it costs a save nothing that could be measured; a BRIN index neither, but that
+-- For the feed, which goes by sequence number over all families. It grows at its end
+-- only, so its cost to a save could not be measured. A BRIN index costs as little, but
 -- becomes useless when the space of removed rows is used again.
 create index checkpoint_seq on hf.checkpoint (seq);
 

@@ -1,8 +1,8 @@
 -- Format 3: saves that ask the server for less.
 
--- Up to which number the family of a thread may have blocks: only there a save has to look
--- whether one holds the numbers of its segments. New segments of a value that grows come
--- behind its blocks. Of threads that were there before, or came from another store, nobody
--- knows.
+-- The largest segment number that a block of the thread's family may hold. A save looks
+-- for blocks only if its segments have numbers up to this one; new segments of a growing
+-- value have larger numbers. For threads that are older than this format, or were copied
+-- from another store, it is not known: the default stands for any number.
 alter table hf.thread
 add column packed_to bigint not null default 9223372036854775807;

@@ -1,4 +1,4 @@
-"""Holdfast on PostgreSQL, and what speaks its protocol: many machines, one store.
+"""Holdfast on PostgreSQL and compatible servers: many machines, one store.
 
 Every save on a known head is one statement and one round trip.
 """

@@ -24,7 +24,7 @@ PART = 4 << 20
 
 
 async def adopt(db: Statements, adoption: Adoption) -> None:
-    """Insert what is not there yet, with the numbers it had."""
+    """Insert the records that are missing, with the numbers they had."""
     if adoption.anew:
         await _drop(db, adoption.family)
     await _insert_segments(db, adoption.family, adoption.segments)
@@ -33,13 +33,13 @@ async def adopt(db: Statements, adoption: Adoption) -> None:
     for name, values in record_statements(CODEC, adoption):
         await db.rows(name, **values)
     await _pass_numbers(db, adoption)
-    # What is new may have changed before what is indexed already.
+    # An adopted change may be older than the position up to which threads are indexed.
     await _search.reset(db)
 
 
 async def _drop(db: Statements, family: int) -> None:
-    """Remove all that an earlier copy left of a family."""
-    # The threads first, as all locks of a family are taken.
+    """Remove the remains of an earlier copy of a family."""
+    # Threads first: every transaction locks the rows of a family in this order.
     threads = await db.rows("drop_threads", family=family)
     for name, number in threads:
         await db.rows("drop_name", name=name, number=number)
@@ -61,7 +61,7 @@ async def _insert_segments(
 
 
 async def admit(db: Statements, admission: Admission, durable: Durable) -> Trace | None:
-    """Insert families with new numbers; gives what shows that they were committed."""
+    """Insert families with new numbers; returns a row that proves the commit."""
     trace: Trace | None = None
     await db.rows("enter", durable=durable)
     taken = await db.rows("take_seqs", count=admission.changes)
@@ -80,7 +80,7 @@ async def admit(db: Statements, admission: Admission, durable: Durable) -> Trace
 async def _admit_threads(
     db: Statements, admission: Admission, seqs: Sequence[int]
 ) -> dict[int, int]:
-    """Insert the threads of all families; gives their new numbers by those they had.
+    """Insert the threads of all families; returns their new numbers by their old ones.
 
     Each number is drawn just before it is used: a role that is bound to a scope may
     insert no other than the one that its session drew last. A family has the number of

@@ -113,7 +113,7 @@ class PostgresBackend:
             self.abilities = ABILITIES | {"search"}
 
     async def _examine(self, session: Session) -> bool:
-        """Find out about the server and poolers; whether search is possible."""
+        """Find out about the server and poolers; returns whether search is possible."""
         # By itself: another server may not understand the next one.
         [(number, version)] = await session.rows(self._statements["server"], {})
         refused = refusal(number, version)
@@ -214,7 +214,7 @@ class PostgresBackend:
                     " freed; compact as their owner",
                     code=NOT_ALLOWED,
                 )
-            # While this waits for its lock, all other transactions wait behind it.
+            # Limit the wait for the lock: all other transactions would wait behind it.
             if not self._settings.pooler.in_use:
                 milliseconds = round(self._settings.timeout * 1000)
                 await db.run(f"set lock_timeout = {milliseconds}")
@@ -235,8 +235,8 @@ class PostgresBackend:
 
         async def vacuum(db: Statements) -> None:
             await db.rows("drop_dictionary")
-            # Not `full`: that would keep all others from reading for as long. Tables
-            # that the role may not vacuum are left to autovacuum, with a warning.
+            # Not `full`, which would block all readers. Tables that the role may not
+            # vacuum are left to autovacuum, with a warning.
             # A role that is bound to a scope leaves the index as it is.
             searched = _search.TABLES if await _search.is_readable(db) else ()
             if searched:
@@ -261,7 +261,7 @@ class PostgresBackend:
         return await self._sessions.use(lambda db: read_segments(db, family, runs))
 
     async def scan(self, query: Query[R]) -> Page[R]:
-        # In a caller's transaction, other searches would wait until it ends.
+        # In a caller's transaction, the index would be locked until the caller ends it.
         cannot_index = self._settings.read_only or self._is_borrowed
         if cannot_index and isinstance(query, Outdated):
             return Page(())

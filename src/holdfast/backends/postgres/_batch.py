@@ -50,7 +50,7 @@ class BatchedSavesByLoop:
         self._by_loop = WeakKeyDictionary()
 
     def here(self) -> BatchedSaves:
-        """Those of the running loop."""
+        """The batched saves of the running event loop."""
         loop = asyncio.get_running_loop()
         found = self._by_loop.get(loop)
         if found is None:

@@ -37,7 +37,8 @@ class Commits:
             return await self._commit_all(writes)
         except Conflict as conflict:
             if conflict.code == "id_taken":
-                # Perhaps by an earlier attempt, which the engine then acknowledges.
+                # An earlier attempt may have made it; the engine then acknowledges that
+                # save.
                 await self._confirm(conflict.thread or "")
             raise
 

@@ -87,7 +87,7 @@ class Borrowed:
         self._is_checked = False
 
     async def take(self, limit: Limit, deadline: float) -> Session:
-        """The caller decides how long it may take."""
+        """The caller's connection; its timeouts are left to the caller."""
         del limit, deadline
         await self._session.begin()
         if not self._is_checked:
@@ -103,13 +103,13 @@ class Borrowed:
     async def give_back(
         self, session: Session, error: BaseException | None = None
     ) -> None:
-        """It stays with the caller."""
+        """Do nothing: the connection stays with the caller."""
 
     async def pause(self, seconds: float) -> None:
-        """Nothing is retried."""
+        """Do not wait: a borrowed connection retries nothing."""
 
     async def close(self) -> None:
-        """The caller closes it."""
+        """Do nothing: the caller closes the connection."""
 
 
 def borrowed(connection: object) -> Borrowed:
@@ -127,7 +127,7 @@ def borrowed(connection: object) -> Borrowed:
 # --- how connections are made ---------------------------------------------------------
 
 
-# Where the hosts of an address end, and where its options begin.
+# The hosts of an address, and the database that stands before its options.
 _PARTS = re.compile(r"[^:]*://([^/?]*)([^?]*)")
 _PORT = re.compile(r"[0-9]*")
 
@@ -135,9 +135,9 @@ _PORT = re.compile(r"[0-9]*")
 def checked_conninfo(conninfo: str) -> str:
     """An address that the driver understands."""
     if not _is_sound(conninfo):
-        # Without the address and the driver's text about it: where it cannot be parsed,
-        # any part of it can be the password. Not inside of the `except`, so that no
-        # context of the error has it either.
+        # The error names neither the address nor the driver's text about it: where it
+        # cannot be parsed, any part can be the password. It is raised outside of the
+        # `except`, so that its context has neither.
         raise Unstorable(
             "url",
             "is no address of PostgreSQL, postgresql://user:password@host:port/database;"
@@ -152,8 +152,8 @@ def _is_sound(conninfo: str) -> bool:
     except psycopg.Error:
         return False
     found = _PARTS.match(conninfo)
-    # A slash in a password ends the hosts for the driver, which then has one part of it
-    # for a port and the other for a database.
+    # For the driver a slash in a password ends the hosts: it takes one part of the
+    # password for a port and the rest for a database.
     return (
         found is not None
         and "@" not in found[2]
@@ -172,5 +172,5 @@ def connect_options(settings: Settings) -> dict[str, Any]:
     if "," in str(given.get("host", "")) and not settings.read_only:
         wanted["target_session_attrs"] = "read-write"
     wanted["fallback_application_name"] = "holdfast"
-    # Texts are sent as they are in Python's own encoding.
+    # UTF-8 encodes any text, whatever the address asks for.
     return {**wanted, **given, "client_encoding": "utf8", "autocommit": True}

@@ -13,9 +13,9 @@ from holdfast.backends._sql.conflicts import taken_id, taken_segment
 from holdfast.backends.postgres._server import Pooler
 from holdfast.errors import Busy, Conflict, FormatMismatch, HoldfastError, Unsupported
 
-# What `enter` raises if the schema has another format than the program.
+# The code that `enter` raises if the schema has another format than the program.
 OTHER_FORMAT = "HF001"
-# The server ended the transaction so that another could go on.
+# The server ended the transaction because of a conflict with another one.
 CONTENDED = (errors.SerializationFailure, errors.DeadlockDetected)
 # Not translated: the backend's own code handles these.
 NOT_TRANSLATED = (*CONTENDED, errors.UniqueViolation)
@@ -35,7 +35,7 @@ NO_ANSWER = (
     " repeat a change, or repeat it with the same `expect` or `id`"
 )
 _KEY = re.compile(r"\b(checkpoint|segment)_\w+")
-# The code of what the role of the database has no right to.
+# The code of errors about a right that the role of the database lacks.
 NOT_ALLOWED = "not_allowed"
 # psycopg has no public name for it.
 WAIT_TIMEOUT: type[psycopg.Error] = vars(errors)["_WaitTimeout"]
@@ -57,7 +57,7 @@ class NoneFree(Unreached):
     """No connection was free in time; the server may be well."""
 
 
-# What a session raises on purpose. It is as it should be after any of them.
+# Errors that leave a session in order, so that it can go back to the pool.
 ORDERLY = (HoldfastError, psycopg.Error, Lost)
 
 
@@ -88,7 +88,7 @@ class translated:  # noqa: N801 - used as a function would be
         self._pooler = pooler
 
     def __enter__(self) -> None:
-        """Nothing is to be done before."""
+        """Do nothing: errors are translated at the end."""
 
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
@@ -102,7 +102,7 @@ def translate(
     connection: Connection[Any] | AsyncConnection[Any],
     pooler: Pooler | None,
 ) -> None:
-    """Raise one of our errors in the place of the driver's, unless it is to stay."""
+    """Raise one of our errors for one of the driver's, unless callers handle it."""
     if isinstance(error, NOT_TRANSLATED):
         return
     gone = connection.closed or connection.broken

@@ -82,7 +82,7 @@ class BlockingPoller:
 
 
 class NativePoller(BlockingPoller):
-    """As `BlockingPoller`, awaited."""
+    """A `BlockingPoller` that is awaited."""
 
     async def wait(self, timeout: float, since: int) -> None:
         del since

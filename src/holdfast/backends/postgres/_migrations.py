@@ -22,24 +22,24 @@ FORMAT = len(MIGRATIONS)
 FUNCTIONS = "functions.sql"
 
 _LOCK = "select pg_advisory_xact_lock(hashtext('hf.migration'))"
-# Whatever the default is: after the lock we must see what another program has made.
+# Under any default: after the lock we must see the tables of another program.
 _VIEW = "set transaction isolation level read committed"
 _PATH = "set local search_path = pg_catalog"
-# Asked of the tables themselves: `to_regclass` may answer from a cache that does not
-# know of it.
+# The catalogs are read, because `to_regclass` may answer from a cache that is not up to
+# date.
 _SCHEMA = "select exists (select 1 from pg_namespace where nspname = 'hf')"
 _IS_BOOKED = """
 select exists (
     select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'hf' and c.relname = 'migration')
 """
-# A user who may not make a schema may have been given one.
+# Run only if the schema is missing: a role without the right may have been given one.
 _NEW_SCHEMA = "create schema hf"
 _BOOK = """
 create table hf.migration (
     format int primary key, applied_at timestamptz not null default now())
 """
-# What a migration may have to drop, as names that can be written into a statement.
+# The views and functions that a migration drops, as names quoted for a statement.
 _VIEWS = """
 select c.oid::regclass::text
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -104,7 +104,7 @@ async def found_format(session: Session, schema: str) -> int:
 
 
 async def check(session: Session, schema: str) -> None:
-    """Refuse to read what is not there or not up to date."""
+    """Refuse to read a schema that is missing or not up to date."""
     if await found_format(session, schema) != FORMAT:
         raise NotFound(
             f"schema {schema!r} holds no store of this version;"

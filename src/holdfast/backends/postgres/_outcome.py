@@ -1,8 +1,8 @@
 """Finding out whether a transaction was committed whose answer was lost.
 
-Nothing is made twice: before a transaction is repeated, a row that only it can have
-written is looked for. The server may also commit it during the repetition, which then
-meets a conflict; the row is looked for again in that case.
+Before a transaction is repeated, the backend looks for a row that only this transaction
+can have written, so that no transaction is made twice. The server may also commit it
+during the repetition, which then meets a conflict: the backend looks for the row again.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def was_committed(db: Statements, trace: Trace | None, durable: Durable) -
 
 
 async def confirm(db: Statements, family: int, durable: Durable) -> None:
-    """Wait until what is visible of a family is durable.
+    """Wait until the visible rows of a family are durable.
 
     A commit whose session was killed while it waited for a standby is visible, but no
     standby may have it yet.

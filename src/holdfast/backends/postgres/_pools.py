@@ -45,9 +45,9 @@ PREPARED_AFTER = 2
 # So many prepared statements are kept; then the one used longest ago is forgotten.
 MOST_PREPARED = 200
 
-# How long a caller waits for a free connection before the wait is looked at again, and
-# how long while the server cannot be reached. The pool gives up connecting after the
-# shorter time too; the next caller makes it try again.
+# Seconds of one wait for a free connection, after which the caller looks again whether
+# to wait, and of one while the server cannot be reached. The pool gives up connecting
+# after the shorter time too; the next caller makes it try again.
 WAIT, SHORT_WAIT = 1.0, 0.25
 # Threads, or tasks, that make connections.
 WORKERS = 3
@@ -95,7 +95,7 @@ class PoolWait:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # Why the last attempt to connect failed, if it did.
+        # The error of the last attempt to connect, if it failed.
         self.failure: psycopg.Error | None = None
 
     def seconds(self, deadline: float) -> float:
@@ -136,11 +136,11 @@ Pool = ConnectionPool[TimedConnection]
 class BlockingConnections:
     """A pool of blocking connections.
 
-    A signal's handler can raise between any two calls of the main thread, also inside
-    of the pool, whose books would be wrong from then on, or use the store itself, while
-    the pool's locks are held. So the main thread notes the pool that it takes a
-    connection from until it has returned it. If it finds a note when it takes the next
-    one, it leaves that pool, with its connections, and begins another.
+    A signal handler can interrupt the main thread inside of the pool. If the handler
+    raises, the pool's counts of connections are wrong from then on; if it uses the
+    store, the pool's locks are held. So the main thread notes the pool that it takes a
+    connection from until it has returned the connection. If it finds a note when it
+    takes the next one, it leaves that pool, with its connections, and begins another.
     """
 
     blocking = True
@@ -170,8 +170,8 @@ class BlockingConnections:
             if self._pool is None:
                 # The pool only calls ``connect`` of the class: this object has it too.
                 maker = cast("type[TimedConnection]", self)
-                # It may grow when it has lent its first connection: otherwise it would
-                # make a second while its first caller waits, and lend both in turn.
+                # The pool may grow only after it has lent its first connection:
+                # otherwise it would make a second one while its first caller waits.
                 options = _pool_options(self._settings)
                 options |= {"min_size": min(1, self._settings.smallest), "max_size": 1}
                 self._pool = ConnectionPool(
@@ -238,7 +238,8 @@ class BlockingConnections:
             return
         if self._pool is left:
             self._pool = None
-        # By another thread: what was interrupted may go on, and have the pool's lock.
+        # Another thread closes it: the interrupted call may go on, and hold the pool's
+        # lock.
         _thread.start_new_thread(left.close, (_time_to_close(self._settings),))
         self._used_by_main = None
 
@@ -261,7 +262,7 @@ class BlockingConnections:
     ) -> None:
         assert isinstance(session, BlockingSession)
         assert session.lender is not None
-        # Another error may come from a signal's handler, anywhere in the driver.
+        # A signal handler can raise any other error, anywhere in the driver.
         if not (error is None or isinstance(error, ORDERLY)):
             session.connection.close()
         session.lender.putconn(session.connection)
@@ -338,7 +339,7 @@ class EndingPool(AsyncConnectionPool[TimedAsyncConnection]):
 
 
 class PoolConnector:
-    """Connects for the workers of a pool; one that was cancelled is cancelled again."""
+    """Connects for the workers of a pool, and cancels a cancelled worker again."""
 
     def __init__(self, make: Callable[[], Awaitable[TimedAsyncConnection]]) -> None:
         self._make = make

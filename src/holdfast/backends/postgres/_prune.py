@@ -51,7 +51,7 @@ class PruneCounts:
         return Pruned(self.threads, self.checkpoints, self.segments, self.bytes)
 
     async def _check(self, plan: FamilyPlan, dropped: Iterable[int] = ()) -> None:
-        """Refuse a plan for a family that has changed; ``dropped`` threads go first."""
+        """Refuse a plan of a changed family; ``dropped`` threads may lose heads."""
         checked = await self.db.row(
             "plan_is_stale",
             family=plan.family,
@@ -159,7 +159,8 @@ class PostgresPrune(PruneCounts):
     async def _forget(self, before: int) -> None:
         [(last,)] = await self.db.rows("forget_tombstones", before=before)
         if last is not None:
-            # The search index may still have what only the tombstones told it to drop.
+            # The search index may still hold threads that only the tombstones told it
+            # to drop.
             await _search.reset(self.db, last)
         await self.db.rows("forget_moves")
 
@@ -168,7 +169,7 @@ class PostgresPrune(PruneCounts):
             await PostgresWrite(self.db, writes[place], self.durable).receipt()
 
     async def _bury(self, thread: ThreadRecord) -> int:
-        """Leave a tombstone of a thread; gives the number of its deletion."""
+        """Leave a tombstone of a thread; returns the number of its deletion."""
         found = await self.db.row(
             "bury_thread",
             durable=self.durable,

@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 READS = Reads(CODEC, list)
 SEES_WHAT_IS_NEW = frozenset({"read committed", "read uncommitted"})
-# Of the statement ``state``, those of the thread and its head.
+# The number of columns of the statement ``state`` for the thread and its head.
 THREAD_COLUMNS = len(COLUMNS["thread_full"])
 
 
@@ -59,7 +59,7 @@ async def read_all(db: Statements, keys: Sequence[Key[Any]]) -> list[Any]:
 
 
 async def _pieces(db: Statements, keys: list[SegmentsKey]) -> list[Pieces | None]:
-    """All of them in one statement."""
+    """The segments of all keys, read by one statement."""
     wanted = [(n, (key.family, run)) for n, key in enumerate(keys) for run in key.runs]
     found = await db.rows("pieces", **piece_values([run for _, run in wanted]))
     rows: dict[int, list[Row]] = defaultdict(list)
@@ -169,8 +169,8 @@ async def read_changes(
     """
     # Two statements: rows must be read after the horizon is known.
     horizon, is_pending = await _horizon(db, in_one_view=in_one_view)
-    # Read no more numbers than a page can need, since the feed may be long; more where
-    # many were removed.
+    # Read only as many numbers as a page can need, since the feed may be long; read
+    # more if many rows were removed.
     span = limit
     while True:
         last = min(horizon, after + span)

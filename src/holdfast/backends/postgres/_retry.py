@@ -82,7 +82,7 @@ class RetryingSessions:
                 session = await connections.take(limit, attempts.deadline)
                 try:
                     db = Statements(session, self._statements)
-                    if self.is_borrowed:  # a failure must not end the caller's
+                    if self.is_borrowed:  # a failure must not end the transaction
                         async with db.transaction():
                             return await work(db)
                     found = await work(db)
@@ -108,7 +108,7 @@ class RetryingSessions:
         attempt: Callable[[Attempts], Awaitable[T]],
         limit: Limit,
     ) -> T:
-        """Try something as long as there is time."""
+        """Repeat an attempt until it succeeds or the time is over."""
         deadline = time.monotonic() + self.settings.timeout
         attempts = Attempts(self.settings, limit, deadline)
         while True:

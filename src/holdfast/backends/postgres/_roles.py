@@ -16,8 +16,8 @@ from holdfast.errors import Conflict, NotFound
 VIEWS = ("thread_full", "checkpoint_full", "thread_state")
 READ = (*VIEWS, "migration", "tenant")
 SEQUENCES = ("seq", "number")
-# What a bound role may change of the rows of its scope. Not the family and the number,
-# by which a row would belong to another scope.
+# The columns that a bound role may update. Family and number are left out: with others
+# a row would belong to another scope.
 CHANGED = {
     "directory": ("deleted_at",),
     "thread": (
@@ -31,7 +31,7 @@ CHANGED = {
     "setting": ("value",),
 }  # fmt: skip
 
-# Its operators and functions are PostgreSQL's, whatever path the owner has.
+# Statements then use PostgreSQL's operators and functions under any path of the owner.
 _PATH = "select set_config('search_path', 'pg_catalog', true)"
 _IS_SECURED = "select to_regprocedure(%s) is not null"
 _POLICIES = "select policyname, tablename from pg_policies where schemaname = %s"
@@ -95,9 +95,9 @@ def _connected(url: str) -> psycopg.Connection:
 
 
 def _secure(connection: psycopg.Connection, schema: str) -> list[Row]:
-    """Make the policies, unless they are there as they are now.
+    """Make the policies, unless the current ones exist.
 
-    Gives what roles have done that could do it until now.
+    Returns threads that roles have put into other scopes under older policies.
     """
     astray: list[Row] = []
     connection.execute(within(schema, "lock table hf.migration in exclusive mode"))

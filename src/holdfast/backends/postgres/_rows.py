@@ -1,7 +1,7 @@
 """Rows of the PostgreSQL tables to records and back, with their checksums checked.
 
-Unlike in a file, numbers are given by the server after the checksum was made: it covers
-what a checkpoint holds and what it comes after, not where it stands.
+Unlike in a file, the server gives the numbers after the checksum was made. The checksum
+covers the content and the parent of a checkpoint, not its numbers.
 """
 
 from __future__ import annotations

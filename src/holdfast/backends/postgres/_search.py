@@ -31,7 +31,7 @@ from holdfast.backends._sql.stale import (
 from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 
-# How many patterns the statement gives to the index, which cannot look up an array.
+# The number of patterns that the index looks up: it cannot look up an array.
 ASKED = 4
 # A text is frequent if it takes longer to sort all stretches that match than to look up
 # the threads used last until there are as many matches as a page has. Measured: 50 µs
@@ -129,7 +129,7 @@ async def _stretches(db: Statements, numbers: Sequence[int]) -> Stretches:
 
 
 async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] | None:
-    """The threads in which some texts may stand; ``None`` to read those used last."""
+    """The threads that may have some texts; ``None`` to read the last used instead."""
     patterns = [
         f"%{_escaped(text)}%" for text in sorted(query.texts, key=len, reverse=True)
     ]
@@ -147,7 +147,7 @@ async def read_candidates(db: Statements, query: Candidates) -> Page[Candidate] 
 
 
 async def _frequency(db: Statements, patterns: Sequence[str]) -> tuple[float, float]:
-    """The share of stretches that match, and what decides about the way."""
+    """The share of stretches that match, and the value to compare with EVEN."""
     about = {"patterns": patterns, "sample": SAMPLE}
     [(matches, of, threads)] = await db.rows("frequency", **about)
     share = matches / max(of, 1)
@@ -203,7 +203,7 @@ def _asked(patterns: Sequence[str]) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """A text that means itself in a pattern."""
+    """A text with the characters escaped that patterns give a meaning."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
@@ -211,7 +211,7 @@ def _escaped(text: str) -> str:
 
 
 async def create(db: Statements) -> bool:
-    """Make the tables, if they are missing; whether their texts have an index."""
+    """Make missing tables; returns whether their texts have an index."""
     made, is_whole = await _made(db)
     if made:
         return is_whole
@@ -228,10 +228,10 @@ async def create(db: Statements) -> bool:
 async def create_text_index(db: Statements, schema: str) -> None:
     """Make the index over the texts, if it is missing.
 
-    It takes longer to keep an index while the table is filled than to make it then. No
-    save has to wait for it, only other searches that write to the table. A search that
-    is killed here leaves it to the next one, and so does a restore of the schema into a
-    database without the extension.
+    To be called when the table is filled, which is faster with no index. No save waits
+    for it, only other searches that write to the table. If a search is killed here, or
+    the schema is restored into a database without the extension, the next search makes
+    the index.
     """
     await db.rows("lock")
     home = await _extension_schema(db)
@@ -337,7 +337,7 @@ async def _advance(db: Statements, batch: IndexBatch, up_to: int) -> None:
 
 
 async def drop_gone(db: Statements) -> None:
-    """Leave nothing in the index of threads that are gone."""
+    """Remove deleted threads from the index."""
     await db.rows("lock_position")
     await db.rows("drop_gone_stretches")
     await db.rows("drop_gone_threads")
@@ -346,8 +346,8 @@ async def drop_gone(db: Statements) -> None:
 async def reset(db: Statements, before: int = LATEST) -> None:
     """Compare all threads with the index in the next search.
 
-    To be called after a change that does not show in their last changes; ``before``
-    spares an index that is complete up to this change.
+    To be called after a change that leaves the threads' last changes as they were. An
+    index that is complete up to the change ``before`` is left as it is.
     """
     if await exists(db):
         await db.rows("reset_position", before=before)

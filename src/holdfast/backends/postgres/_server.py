@@ -32,7 +32,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     pooler: Pooler = msgspec.field(default_factory=Pooler)
 
     def __repr__(self) -> str:
-        """Nothing of the address, which may have a password."""
+        """Leave out the address, which may have a password."""
         return f"<Settings, pool {self.smallest} to {self.largest}>"
 
 
@@ -61,9 +61,9 @@ def refusal(number: int, version: str) -> str | None:
     return None
 
 
-# What our statements call is PostgreSQL's, not a function or an operator of the same
-# name in another schema. Nothing is set behind a pooler, whose processes others use:
-# there the process is another than the one that the connection reports.
+# Sets the path, so that our statements call PostgreSQL's functions and operators and
+# not those of another schema. Behind a pooler, where other programs share the process,
+# it sets nothing: the process then differs from the one that the connection reports.
 FIX_PATH = (
     "select pg_catalog.set_config('search_path', 'pg_catalog', false)"
     " where pg_catalog.pg_backend_pid() operator(pg_catalog.=) %s"
@@ -72,8 +72,8 @@ PATH = b"select pg_catalog.current_schemas(true)::pg_catalog.text[]"
 
 
 def check_path(path: Sequence[str]) -> None:
-    """Refuse to work where names mean what is in another schema first."""
-    # Temporary tables come before all, but functions and operators are not there.
+    """Refuse a search path that looks into another schema before pg_catalog."""
+    # Temporary schemas come first, but hold tables only, no functions or operators.
     first = next((name for name in path if not name.startswith("pg_temp_")), None)
     if first != "pg_catalog":
         raise Unsupported(

@@ -35,7 +35,7 @@ class Session(Protocol):
         ...
 
     async def begin(self) -> None:
-        """Be in a transaction, unless the connection commits every statement."""
+        """Begin a transaction, unless the connection commits every statement."""
         ...
 
     @property
@@ -135,7 +135,7 @@ class NativeSession:
 
 
 def _prepare(pooler: Pooler | None) -> bool | None:
-    """Prepare nothing behind a pooler, and what is used often otherwise."""
+    """Never prepare behind a pooler; otherwise leave it to the driver (``None``)."""
     return False if pooler is not None and pooler.in_use else None
 
 

@@ -23,9 +23,9 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 
 def checked_schema(schema: object) -> str:
-    """A schema's name that needs no quotes anywhere, and may hold tables of ours.
+    """A schema's name, checked: it needs no quotes and may hold our tables.
 
-    Which words SQL reserves only the server knows; it is asked when a store is opened.
+    Only the server knows the reserved words; it is asked when a store is opened.
     """
     if type(schema) is not str or not _IDENTIFIER.fullmatch(schema):
         text = "must be lower-case letters, digits and _, at most 41"

@@ -62,7 +62,7 @@ class _Timed:
 
 
 class TimedConnection(Connection[tuple[Any, ...]], _Timed):
-    """As `Connection`, but a statement waits no longer than the call may take."""
+    """A `Connection` whose statements wait no longer than the call may take."""
 
     is_alive: Callable[[], bool]
 
@@ -88,7 +88,7 @@ class TimedConnection(Connection[tuple[Any, ...]], _Timed):
 
 
 class TimedAsyncConnection(AsyncConnection[tuple[Any, ...]], _Timed):
-    """As `TimedConnection`, awaited."""
+    """A `TimedConnection` that is awaited."""
 
     is_alive: Callable[[], Awaitable[bool]]
 

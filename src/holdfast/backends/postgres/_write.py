@@ -21,8 +21,8 @@ from holdfast.backends.postgres._rows import CODEC
 from holdfast.backends.postgres._statements import Statements
 from holdfast.errors import Conflict
 
-# How durable a transaction is, and the format that this version writes: `enter` in
-# ``functions.sql`` refuses another one than that of the schema.
+# The durability of a transaction and the format that this version writes, in one
+# number: `enter` in ``functions.sql`` refuses a format other than the schema's.
 Durable = int
 AT_ONCE, BY_CALLER = FORMAT << 2 | 1, FORMAT << 2 | 2
 NOT_AT_ONCE = FORMAT << 2
@@ -31,7 +31,7 @@ NOT_AT_ONCE = FORMAT << 2
 def can_stand_alone(write: Write) -> bool:
     """True if one statement can do a write, in one round trip."""
     if write.new_entries or write.proof:
-        return False  # what the statement did is undone if a key is taken
+        return False  # a key that is taken must undo the statement
     if write.checkpoint is not None:
         return not write.family_wide
     return is_journaled(write) and not is_logged(write)
@@ -108,7 +108,7 @@ async def _append(db: Statements, write: Write, durable: Durable) -> Receipt:
 async def save_each(
     db: Statements, writes: Sequence[Write], durable: Durable
 ) -> list[Receipt | None]:
-    """Saves on the heads that are expected, ``None`` for what could not be made so.
+    """Saves on the heads that are expected, ``None`` for each that could not be made.
 
     It never waits: a thread that another transaction holds is skipped.
     """
@@ -121,7 +121,7 @@ async def save_each(
 async def record(db: Statements, write: Write, durable: Durable) -> Receipt | None:
     """Entries in the journal of a thread; ``None`` if there is no such thread.
 
-    Also if its head is not the expected one, unless the write has moved it already.
+    Also ``None`` if its head is not the expected one, unless this write has moved it.
     """
     expected = UNSET if is_logged(write) else write.expect
     found = await db.row(
@@ -211,7 +211,7 @@ class PostgresWrite:
         self.number = self.family = self.seq = 0
 
     async def receipt(self) -> Receipt:
-        """Carry everything out."""
+        """Apply the write."""
         write = self.write
         try:
             if write.checkpoint is not None:
@@ -229,7 +229,7 @@ class PostgresWrite:
         return receipt
 
     async def _prove(self, receipt: Receipt) -> None:
-        """Put the proof behind the kind of the move that was logged."""
+        """Append the proof to the kind of the move that was logged."""
         proven = await self.db.row(
             "prove_move",
             family=receipt.family,
@@ -397,7 +397,7 @@ async def rewrite(
     parent: Checkpoint | Unset | None = UNSET,
     **fields: Any,
 ) -> None:
-    """Change what may change of a checkpoint's row, and its checksum with it."""
+    """Update the mutable columns of a checkpoint's row, and its checksum."""
     place = {"family": checkpoint.family, "seq": checkpoint.seq}
     stored = await db.row("checkpoint_by_seq", **place)
     if stored is None:
@@ -411,7 +411,7 @@ async def rewrite(
 
 
 async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Conflict:
-    """The error for a write that cannot be made, after a look at what is there."""
+    """The error for a write that cannot be made; reads the thread to name it."""
     draft = write.checkpoint
     found = await db.row("obstacle", name=write.thread, id=draft.id if draft else None)
     id_taken, *columns = found or (False,)
@@ -421,9 +421,9 @@ async def conflict(db: Statements, write: Write, code: str = "head_moved") -> Co
 
 # --- the order of locks ---------------------------------------------------------------
 
-# A transaction of several changes locks first the rows of all threads it is about, by
-# family and number, in one statement; then names, in the order of the alphabet. Two
-# transactions that keep to it never wait for each other in a circle.
+# A transaction of several changes first locks the rows of all its threads, by family
+# and number, in one statement; then names, in alphabetical order. Two transactions that
+# keep to this order cannot deadlock.
 
 
 async def hold_threads(
@@ -453,9 +453,9 @@ def families_read(write: Write) -> Iterator[int]:
 
 
 def in_order_of_names(writes: Sequence[Write]) -> list[int]:
-    """The places of writes as they are made: neighbours that begin threads, by name.
+    """The order in which writes are made: neighbours that begin threads go by name.
 
-    The others stay where they are, since one may be about a thread begun before it.
+    Other writes keep their place, since one may change a thread begun before it.
     """
 
     def begins(place: int) -> bool:

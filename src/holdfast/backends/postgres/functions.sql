@@ -1,6 +1,6 @@
 -- The views and functions of a store. Every migration makes all of them again, after the
 -- numbered files have changed the tables: so each is here once, as it is now. A view
--- shows what the caller may see in its tables, not what its owner may.
+-- shows the rows that the caller may see in its tables, not those that its owner may.
 
 -- A thread with its head, tombstones included.
 create view hf.thread_full with (security_invoker = true) as
@@ -25,26 +25,29 @@ select t.*, null::bigint[] as numbers, null::smallint[] as packings,
     null::bytea[] as pieces, null::bigint[] as checksums, null::int[] as counts
 from hf.thread_full t;
 
--- What every transaction that takes sequence numbers begins with; gives the first.
+-- Begins a transaction that takes sequence numbers; returns the first one.
 --
--- Before it takes one it locks, until it ends, the lowest it could get: whoever reads the
--- feed sees by the locks up to where no number can still turn up. The lock is shared and
--- never waits. One is enough for all its numbers, and the server has room for few: a
--- setting that ends with the transaction says that it has one.
+-- Before the transaction takes a number it locks, until it ends, the lowest number that
+-- it could get. A reader of the feed learns from these locks below which number no more
+-- rows can appear. The lock is shared and never waits. One lock is enough for all numbers
+-- of a transaction, and the server has room for few: a setting that ends with the
+-- transaction tells that it has one.
 --
--- `how` is the format that the caller knows, times four, and how durable the transaction is:
--- 0 not at once, 1 at once, 2 as the caller's own transaction is. A program of another
--- format is refused here, before anything of its change is made: it would lose what it does
--- not know. To the functions that call this, versions before format 7 gave a boolean, or
--- null; a function that takes one is not there any more.
+-- `how` is the format that the caller knows, times four, and how durable the transaction
+-- is: 0 not at once, 1 at once, 2 as the caller's own transaction is. A program of
+-- another format is refused here, before it changes anything: it would lose data that it
+-- does not know. Versions before format 7 passed a boolean or null here; no function
+-- takes one any more.
 --
--- Durability is for this transaction only: a session may not be ours alone. Somebody who
--- wants more than the local disk, or all standbys, has set it up so and is left alone.
+-- Durability is set for this transaction only, since the session may be shared. A durable
+-- transaction changes `synchronous_commit` only if it is off, and keeps any other
+-- setting.
 --
--- A commit that notifies excludes every other that does, so of ours only one at a time
--- does it; whoever listens looks again as long as others are under way.
--- Expressions alone: a statement of its own for the last number cost a save a fifteenth. A
--- sequence that was never used has no last number.
+-- The server commits notifying transactions one after another, so only one of ours at a
+-- time notifies; a listener reads again as long as other transactions are running.
+--
+-- The function uses expressions only: reading the last number by a statement of its own
+-- made a save slower by a fifteenth. A sequence that was never used has no last number.
 create function hf.enter(how bigint) returns bigint
 language plpgsql as $$
 declare
@@ -77,9 +80,10 @@ language sql immutable as $$
     select (hashtext('hf.seq') & 32767)::bigint << 48 | (low & 281474976710655)
 $$;
 
--- Up to where no sequence number can still turn up, and the lowest that somebody who is
--- under way may have. First the last number, then the locks, and only then, in another
--- statement, the rows: in any other order one could be missed.
+-- The last settled sequence number, up to which no row can still appear, and the lowest
+-- number that a running transaction may have. The last number is read first, then the
+-- locks, and the caller reads the rows by a later statement: any other order could miss a
+-- row.
 create function hf.horizon() returns bigint[]
 language plpgsql as $$
 declare
@@ -98,11 +102,10 @@ begin
 end $$;
 
 -- Locks the threads of a transaction of several changes until it ends, all at once and
--- always in one order: by family and number. A transaction that locks them one by one, in
--- the order of its changes, can meet another that comes from the other side. `names` are the
--- threads that are changed; of the families in `whole` every thread is held, so that
--- none of their checkpoints is removed; from those in `thinned` the transaction removes
--- checkpoints or threads.
+-- always in one order: by family and number. Two transactions that lock them one by one,
+-- in the order of their changes, can deadlock. `names` are the threads that are changed;
+-- of the families in `whole` every thread is held, so that none of their checkpoints is
+-- removed; from those in `thinned` the transaction removes checkpoints or threads.
 create function hf.hold(names text[], whole bigint[], thinned bigint[]) returns void
 language plpgsql as $$
 declare
@@ -128,9 +131,9 @@ begin
     end loop;
 end $$;
 
--- Two forks that reach for the same numbers are told apart by the key. This tells it
--- where the numbers are inside of a block. Volatile, so that it sees a block that was made
--- after the statement around it began to wait for the thread.
+-- The primary key refuses two forks that insert the same segment number, but it does not
+-- see the numbers inside of a block: this function does. It is volatile, so that it sees
+-- a block that was made after the statement around it began to wait for the thread.
 create function hf.is_in_block(of_family bigint, of_number bigint) returns boolean
 language plpgsql as $$
 begin
@@ -150,11 +153,12 @@ begin
 end $$;
 
 -- The hot path: a save on the head that is expected, in one call. Without a family it is
--- the first of its thread, which is made if need be: `begin_` says how. Gives the sequence
--- number and the thread's family and number, nothing if the head is another.
--- Of numbers that follow one another only the first is looked for in blocks: the key tells
--- of a block that begins among them. Few segments are inserted one by one, which is faster;
--- where the tables are distributed, each of many would be a request to another server.
+-- the first of its thread, which is made if need be: `begin_` says how. Gives the
+-- sequence number and the thread's family and number, nothing if the head is another. Of
+-- numbers that follow one another only the first is looked for in blocks: the key tells
+-- of a block that begins among them. Few segments are inserted one by one, which is
+-- faster; where the tables are distributed, each of many would be a request to another
+-- server.
 create function hf.save(
     how bigint, of_family bigint, of_thread text, expected bigint,
     expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
@@ -214,9 +218,9 @@ begin
     return array[taken, of_family, of_number];
 end $$;
 
--- What most saves are: one new segment, on the head that is expected, without marks. As
--- `save`, but with no arrays: these and the values that only a first save has took a
--- sixth of its time in the server, and more in the client.
+-- The plainest and most frequent save: one new segment on the expected head, no marks. It
+-- does the work of `save` without arrays and without the values of a first save: these
+-- took a sixth of the time in the server, and more in the client.
 create function hf.append(
     how bigint, of_family bigint, of_thread text, expected bigint,
     expected_id text, at bigint, new_id text, new_step bigint, new_saved_at bigint,
@@ -277,7 +281,7 @@ begin
     return array[place.family, place.number];
 end $$;
 
--- What stands in the place of an erased thread's name, nothing if nothing was ever erased.
+-- The name that replaces that of an erased thread, null if the store never erased any.
 create function hf.grave_of(of_name text) returns text
 language plpgsql stable as $$
 declare
@@ -290,8 +294,8 @@ begin
 end $$;
 
 -- A new thread, of a family of its own if none is given. Gives family and number, nothing
--- if there is a thread of that name, or was one and it is not `anew`. Who forks holds the
--- threads of the family, so that no other packs it meanwhile.
+-- if there is a thread of that name, or a deleted one unless `anew` is true. A fork locks
+-- the threads of the family, so that no other transaction packs it meanwhile.
 create function hf.begin_thread(
     of_name text, of_family bigint, new_kind text, new_owner text, new_agent text,
     new_metadata bytea, new_head bigint, new_changed bigint, at bigint,
@@ -339,8 +343,8 @@ end $$;
 -- replaced; nothing if there is no such thread, or if a head is expected that it has not.
 -- If they are `family_wide`, one in any living thread of the family counts; the locks let
 -- others that ask the same wait until this transaction ends. What is `forgotten` goes
--- last; `logs` leaves a move that says so. An entry is taken out of the arrays first: Citus
--- copies all that a statement refers to.
+-- last; with `logs` a move is logged for it. An entry is copied out of the arrays first:
+-- Citus copies every value that a statement refers to.
 create function hf.record(
     how bigint, of_name text, at bigint, expects boolean, expected bigint,
     family_wide boolean, replaces boolean, checkpoints text[], keys text[],
@@ -435,10 +439,10 @@ begin
 end $$;
 
 -- Removes the rows of threads that were deleted before a time. All families are asked
--- which these are; each row is then locked and removed by its family, because one statement
--- cannot lock rows of several shards. What another transaction holds is left to a later
--- prune: that transaction may hold more, and wait for this one. Gives the last of the
--- deletions, by its number.
+-- which these are; each row is then locked and removed by its family, because one
+-- statement cannot lock rows of several shards. What another transaction holds is left to
+-- a later prune: that transaction may hold more, and wait for this one. Gives the last of
+-- the deletions, by its number.
 create function hf.forget_tombstones(before bigint) returns bigint
 language plpgsql as $$
 declare
@@ -485,12 +489,12 @@ end $$;
 
 -- The reads that begin with a name. Each asks the directory which family the name leads
 -- to, and gives this family to every table that it reads then. A join with the directory
--- would do the same on one server. Where the tables are distributed it is refused, or asks
--- every shard: tables join on one shard only with tables that are distributed by the same
--- column, and only a family that is known when a statement is planned chooses the shard.
--- In a function, both statements are one round trip. All are stable: their statements see
--- the same moment. Where the tables are distributed they do not; what has to fit together
--- is therefore read by one statement.
+-- would do the same on one server. Where the tables are distributed it is refused, or
+-- asks every shard: tables join on one shard only with tables that are distributed by the
+-- same column, and only a family that is known when a statement is planned chooses the
+-- shard. In a function, both statements are one round trip. All are stable: their
+-- statements see the same moment. Where the tables are distributed they do not; what has
+-- to fit together is therefore read by one statement.
 
 -- A thread, or the newest of the deleted ones if none of that name lives, or what is left
 -- of an erased one.
@@ -528,11 +532,11 @@ begin
 end $$;
 
 -- A living thread with its head, and what holds the segments of the head unless it is
--- known: run by run, in whatever order, which costs half of what sorting them in each
--- array does. The limits are no more than there can be. They keep the planner from reading
--- all of the family instead, and from taking the plan for so costly that it makes a new
--- one for every family. One row and not a set: the rows of a set are stored once more, in
--- a file if the state is large.
+-- known: run by run, in no order, which costs half of what sorting them in each array
+-- does. The limits are above any real number of rows. They keep the planner from reading
+-- the whole family, and from a cost estimate so high that it plans again for each family.
+-- One row and not a set: the rows of a set are stored once more, in a file if the state
+-- is large.
 create function hf.state(of_name text, known bigint) returns hf.thread_state
 language plpgsql stable as $$
 declare
@@ -687,7 +691,8 @@ begin
 end $$;
 
 -- The journal of a thread: all of it, what is on a checkpoint, and of this what has a key
--- or keys in a range. A statement for each: one plan for all would read the whole journal.
+-- or keys in a range. A statement for each: one plan for all would read the whole
+-- journal.
 create function hf.entries(
     of_name text, of_checkpoint text, of_key text, from_key text, to_key text
 ) returns setof hf.journal

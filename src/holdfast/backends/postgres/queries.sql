@@ -1,5 +1,5 @@
 -- The statements of the PostgreSQL backend by name; `hf` stands for the schema.
--- Parameters are always bound. What is marked "hot" must name the family it is about.
+-- Parameters are always bound. A statement marked "hot" must name its family.
 -- `_sql/statements.py` explains the notation.
 
 -- part: described
@@ -23,9 +23,10 @@ and (:second::bytea is null
 select current_setting('server_version_num')::bigint, version()
 
 -- name: around
--- The third tells whether pg_trgm is there, or could be made, the fourth whether Citus is,
--- the next ones whether this server can be written to, and whether the schema has the name
--- of a word that SQL reserves; the last are the schemas that are searched for a name.
+-- The third tells whether pg_trgm is there, or could be made, the fourth whether Citus
+-- is, the next ones whether this server can be written to, and whether the schema has the
+-- name of a word that SQL reserves; the last are the schemas that are searched for a
+-- name.
 select pg_backend_pid(), current_setting('server_encoding'),
     exists (select 1 from pg_extension where extname = 'pg_trgm')
     or (exists (select 1 from pg_available_extensions where name = 'pg_trgm')
@@ -139,7 +140,7 @@ select hf.record(:durable, :thread, :at, :expects, :expected_head, :family_wide,
     :entry_checksums, :forgotten, :logs)
 
 -- name: place
--- Where a living thread is.
+-- The family and number of a living thread.
 select family, number from hf.directory where name = :name and deleted_at is null
 
 -- name: move_head
@@ -205,7 +206,7 @@ where family = :family and seq = (select max(l.seq) from last l)
 returning seq
 
 -- name: thread_moves
--- Without what prunes have logged.
+-- Without the moves that prunes have logged.
 select m.seq, o.name, m.kind, s.id, t.id, m.moved_at
 from hf.move m
 join hf.thread o on o.family = m.family and o.number = m.thread
@@ -544,7 +545,7 @@ where c.relnamespace = 'hf'::regnamespace and c.relname = any(:tables::text[])
 order by c.relname
 
 -- name: drop_dictionary
--- A dictionary that no segment needs any more still has text of what was removed.
+-- A dictionary that no segment needs any more still holds text of removed segments.
 delete from hf.setting
 where name = 'zstd dictionary 2'
     and not exists (select 1 from hf.segment where packing = 2)
@@ -693,6 +694,6 @@ select nextval('hf.seq') from generate_series(1, :count)
 select nextval('hf.number')
 
 -- name: pass_numbers
--- What is numbered from now on comes behind what was adopted.
+-- New records get numbers above those of the adopted ones.
 select setval('hf.seq', greatest(:seq, (select last_value from hf.seq))),
     setval('hf.number', greatest(:number, (select last_value from hf.number)))
