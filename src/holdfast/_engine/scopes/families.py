@@ -1,4 +1,4 @@
-"""The families that belong to a scope, and what they hold together."""
+"""The families that belong to a scope, and the sums of their sizes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScopeFamilies:
         self._known.add(family)
 
     def known(self, families: Collection[int]) -> set[int]:
-        """Those of some families that were met."""
+        """The given families that are remembered as the scope's."""
         return self._known.intersection(families)
 
     async def has(self, backend: Backend, family: int) -> bool:
@@ -40,7 +40,7 @@ class ScopeFamilies:
         return family in self._known or family in await self.among(backend, [family])
 
     async def among(self, backend: Backend, families: Collection[int]) -> set[int]:
-        """Those of some families that belong to the scope."""
+        """The given families that belong to the scope."""
         ours = self.known(families)
         unknown = tuple([family for family in families if family not in ours])
         if unknown:

@@ -47,7 +47,7 @@ class ScopeNames(NamedTuple):
         return name.startswith(self.prefix)
 
     def shown(self, records: Iterable[R]) -> tuple[R, ...]:
-        """Those of some stored records that belong to the scope."""
+        """The given records that belong to the scope, named as callers know them."""
         return tuple([renamed(r, self.strip) for r in records if self.has(r)])
 
     def text(self, text: str) -> str:

@@ -56,7 +56,7 @@ def _retention_of(context: Context) -> AfterSave | None:
 
 
 class ScopeKeys(Layer):
-    """As the layer that encrypts; an owner has a key of his own in each scope."""
+    """The encrypting layer for a scope: an owner has a separate key in each scope."""
 
     def __init__(self, keys: Encrypted, names: ScopeNames) -> None:
         super().__init__(keys)
@@ -80,7 +80,7 @@ class ScopeKeys(Layer):
         raise self._whole_store()
 
     async def destroy(self, owner: str | None) -> bool:
-        """Make all that the scope holds of an owner unreadable."""
+        """Make the contents of an owner in the scope unreadable."""
         if owner is None:
             # Threads without an owner have one key in the whole store.
             raise self._whole_store()

@@ -36,8 +36,8 @@ PAGE, KEYS = 1_000, 500
 class SmallFamily:
     """A family whose checkpoints were read."""
 
-    # It was read at one moment: a child that is not in it came later. One transaction
-    # removes all that goes.
+    # It was read at one moment, so any other child came later. One transaction removes
+    # all checkpoints that go.
     known, part = 0, sys.maxsize
 
     def __init__(self, checkpoints: Sequence[Checkpoint]) -> None:
@@ -50,7 +50,7 @@ class SmallFamily:
         yield self._outlines
 
     async def records(self, seqs: Sequence[int]) -> list[Checkpoint]:
-        """Those with some numbers that are there."""
+        """The checkpoints with the given numbers; all of them must exist."""
         return [self._by_seq[seq] for seq in seqs]
 
     going = records
@@ -96,12 +96,12 @@ class LargeFamily:
                 after = page.cursor
 
     async def records(self, seqs: Sequence[int]) -> list[Checkpoint]:
-        """Those with some numbers that are still there."""
+        """The checkpoints with the given numbers that still exist."""
         query = NumberedSaves(family=self._family, numbers=tuple(seqs))
         return list(await self._backend.scan(query))
 
     async def going(self, seqs: Sequence[int]) -> list[Checkpoint]:
-        """As `records`, of many that are only removed: without their content."""
+        """The checkpoints to remove, as `records` but in pages and without content."""
         found: list[Checkpoint] = []
         for first in range(0, len(seqs), PAGE):
             page = await self.records(seqs[first : first + PAGE])
@@ -118,7 +118,7 @@ class LargeFamily:
         return found
 
     async def has_lost(self, parts: RemovalParts, done: int) -> bool:
-        """True if another removal took what counts as a user of segments."""
+        """True if another removal took checkpoints that count as users of segments."""
         query = FamilySizes(families=(self._family,), up_to=parts.last)
         found = sum(size.checkpoints for size in await self._backend.scan(query))
         return found < parts.left_after(done)
@@ -161,7 +161,7 @@ class Family:
         return list(self.tree.places_of(found.values()))
 
     async def line(self, threads: Sequence[ThreadRecord]) -> bytearray:
-        """All that some threads descend from, with what was saved in them."""
+        """Flags the ancestors of threads, and the checkpoints saved in them."""
         own = self.tree.saved_in({thread.number for thread in threads})
         return self.tree.ancestry(chain(own, await self.roots(threads)))
 
@@ -223,7 +223,7 @@ async def read_family(
 ) -> tuple[Family, Sequence[ThreadRecord]]:
     """A family as it is now, with all its threads, tombstones included.
 
-    ``threads`` are those, if they were read just before.
+    ``threads`` are its threads, if the caller has just read them.
     """
     threads = threads or await context.backend.scan(FamilyThreads((number,)))
     saves = await saves_of(context, number)

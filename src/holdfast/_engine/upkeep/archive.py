@@ -107,7 +107,7 @@ class _ArchiveExport:
         progress(total, total)
 
     async def _add(self, family: Adoption, since: int | None) -> None:
-        """Add a family as it is now, unless there is nothing of it to export."""
+        """Add a family as it is now, unless no part of it is to be exported."""
         stored: Adoption | None = family
         while stored is not None and (chosen := exported(stored, since)) is not None:
             if await self.spool.add(chosen, self._segments(chosen)):
@@ -204,7 +204,7 @@ class _ArchiveImport:
 
 
 async def _already_there(context: Context, heading: Heading) -> set[int]:
-    """The families that the store has already; refuses other threads of their names."""
+    """The families that exist in the store; refuses other threads of the same names."""
     names = [name for line in heading.families for name in line.threads]
     families = {thread.family async for thread in _living(context, names)}
     fingerprints = await _fingerprints(context, families) if families else {}

@@ -27,11 +27,12 @@ from holdfast.errors import Conflict, Corrupt
 LATEST = 1 << 62
 # The number of segments copied at a time.
 CHUNK = 500
-# A copy of a family starts again this often if other writers remove checkpoints; then
-# it reads all at one moment, and the log has to keep what they change.
+# A copy of a family starts again this often if other writers remove checkpoints. Then
+# it reads the family at one moment, for which the log has to keep the changes of
+# others.
 ATTEMPTS = 3
 # The setting of a store that was copied into: the number of its last change when the
-# copy was finished, or that it is not.
+# copy was finished, or a mark that it is not finished.
 COPY = "copy"
 UNFINISHED = b"unfinished"
 
@@ -171,8 +172,8 @@ def taken_of(family: Adoption, checkpoints: int, segments: int = 0) -> Taken:
 class FamilyCopy:
     """Copies a family as it was when its threads were read.
 
-    What is saved later has larger numbers and is left out. If something was removed
-    meanwhile, the copy begins anew.
+    Later saves have larger numbers and are left out. If another writer removes
+    checkpoints meanwhile, the copy starts again.
     """
 
     def __init__(
@@ -289,7 +290,7 @@ class CopyTarget:
         self._is_touched = False
 
     async def begin(self, ours: Collection[int]) -> None:
-        """Find the families of the source that are there; refuse what is not ours."""
+        """Find families of the source in the target; refuses one that is no copy."""
         last, example = await self._look(ours)
         if example is None:
             return
@@ -308,7 +309,7 @@ class CopyTarget:
         self._is_touched = True
 
     async def _look(self, ours: Collection[int]) -> tuple[int, ThreadRecord | None]:
-        """The number of the last change, and a thread: one that is not ours if any."""
+        """The number of the last change, and a thread, preferably not the source's."""
         last, example = 0, None
         inspection = await self.context.backend.inspect()
         try:
@@ -343,7 +344,7 @@ class CopyTarget:
             self.families.discard(thread.family)
 
     async def finish(self) -> None:
-        """Remove what is gone from the source; note that the copy is complete."""
+        """Remove families that the source has lost; note that the copy is complete."""
         await self.touch()
         for family in self._gone:
             await self.context.backend.adopt(Adoption(family=family, anew=True))

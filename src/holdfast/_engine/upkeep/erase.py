@@ -1,4 +1,4 @@
-"""Erasing: removing something so that nothing of it is left in any place.
+"""Erasing: removing threads so that no byte of their content is left.
 
 An intent, a setting of the store, says what is being erased until it is done. If the
 process is killed, the next one that opens the store for writing finishes it.
@@ -52,7 +52,7 @@ async def erase(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Erasure:
-    """Erase what is asked for, and say what it was; with ``dry_run`` only count it."""
+    """Erase what a request asks for; returns the receipt. ``dry_run`` only counts."""
     checked_flags(dry_run=dry_run, forks=request.forks)
     check_progress(progress)
     run = _ErasureRun(context, request, progress)
@@ -121,12 +121,12 @@ class _ErasureRun:
         self.heads = sha256()
 
     async def check(self) -> None:
-        """Refuse what other threads need, before anything is removed."""
+        """Refuse to erase checkpoints that other threads need, before any change."""
         for family in await self._plans.families():
             await until_current(partial(self._plans.family, family))
 
     async def carry_out(self, *, dry_run: bool = False) -> bool:
-        """Remove everything; gives whether copies made before became unreadable."""
+        """Remove everything; returns true if earlier copies became unreadable."""
         if dry_run:
             await self._remove(dry_run=True)
             return False
@@ -135,15 +135,15 @@ class _ErasureRun:
         await until_current(self._remove_names)
         is_shredded = await self._destroy_key()
         self._context.cache.clear()
-        # From here on, the intent does not name what was erased.
+        # From here on, the intent does not name the subject.
         await _note(self._context, Intent(scrubs=True))
         await _scrub(self._context)
         return is_shredded
 
     async def _begin(self) -> None:
-        """Note what is erased, once what was noted before is done.
+        """Note this erasure, after finishing one that was noted before.
 
-        There is one intent: of two at the same time, one finishes the other's.
+        A store has one intent: of two processes one finishes the erasure of the other.
         """
         mine = Intent(self._request)
         # The caller asks again with forks=True after forks have stopped an erasure.

@@ -128,7 +128,7 @@ class ErasurePlans:
     async def tombstones(self) -> AsyncIterator[ThreadRecord]:
         """All tombstones of the store whose checkpoints are gone.
 
-        They have lost their owner and agent: whose they were is not known any more.
+        They have lost their owner and agent, so their subject is not known any more.
         """
         async for thread in pages(self.context, Threads(every=True)):
             if thread.deleted_at is None or is_grave(thread):
@@ -157,9 +157,11 @@ class _Choice:
         return [t for t in living(self.threads) if t.number not in self._numbers]
 
     async def close(self, family: Family, *, forks: bool) -> list[str]:
-        """Add what depends on what goes; gives the names of the threads in the way.
+        """Add the threads that depend on going ones; returns the names of the others.
 
-        A pin belongs to what it holds, and a tombstone names what it was forked from.
+        Pins and tombstones are always added: a pin only holds a checkpoint of a going
+        thread, and a tombstone names the thread it was forked from. Other forks are
+        added with ``forks``; without it they block the erasure, and are returned.
         """
         origins = {t.forked_from.checkpoint for t in self.threads if t.forked_from}
         points = await family.source.numbers(origins)
@@ -175,7 +177,7 @@ class _Choice:
     def _dependent(
         self, tree: FamilyTree, points: dict[str, int]
     ) -> Iterator[ThreadRecord]:
-        """The threads that do not go, but were built on one that does."""
+        """The threads that do not go, but are forks of one that does or build on it."""
         names = {thread.id for thread in self.going}
         doomed = tree.descent(tree.saved_in(self._numbers))
         saved = {tree.threads[place] for place, flag in enumerate(doomed) if flag}

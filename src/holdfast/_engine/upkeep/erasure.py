@@ -114,7 +114,7 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def has_intent(context: Context) -> bool:
-    """True if anything was ever erased, or begun to be."""
+    """True if an erasure was ever begun in the store."""
     try:
         return bool(await context.backend.setting(INTENT))
     except Corrupt:  # it must not keep the store closed; `verify` reports it

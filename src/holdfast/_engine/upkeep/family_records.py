@@ -32,8 +32,8 @@ class FamilyReader:
     async def find(self) -> None:
         """Find all families.
 
-        Those with checkpoints of agents come first: what they pin is in others, and
-        must not be read before a checkpoint was made that pins it.
+        Families with checkpoints of agents come first: the pinned states are in other
+        families, and must be read later than the checkpoint that pins them.
         """
         first: set[int] = set()
         families: set[int] = set()
@@ -44,7 +44,7 @@ class FamilyReader:
         await self.choose([*sorted(first), *sorted(families - first)])
 
     async def choose(self, families: Iterable[int]) -> None:
-        """Be about these families."""
+        """Limit the reader to these families."""
         self.sizes = dict.fromkeys(families, 0)
         numbers = list(self.sizes)
         for first in range(0, len(numbers), COUNTED):
@@ -68,7 +68,7 @@ class FamilyReader:
     async def read(
         self, families: Sequence[int], *, heads_only: bool = False
     ) -> list[Adoption]:
-        """Their records but the segments; `Corrupt` if one cannot be read.
+        """The records of families without segments; `Corrupt` if one cannot be read.
 
         With ``heads_only``, of the checkpoints only the heads of threads.
         """

@@ -1,4 +1,4 @@
-"""Removing what a retention policy does not keep."""
+"""Removing the checkpoints and threads that a retention policy does not keep."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def prune(
 ) -> Pruned:
     """Remove what a policy does not keep of some threads.
 
-    In many transactions: what a prune that was interrupted has left, the next removes.
+    It makes many transactions; the next prune removes what an interrupted one has left.
     """
     checked_instance(policy, Retention, "policy")
     checked_flag(dry_run, "dry_run")
@@ -96,7 +96,7 @@ class _PruneRun:
     async def _prune(self, families: Sequence[int], *, dry_run: bool) -> Pruned:
         """Prune some families together, or else one by one.
 
-        Of two processes that prune many at once, one would always come too late.
+        Of two processes that prune the same families, one would always be stale.
         """
 
         removed = Pruned()

@@ -1,4 +1,4 @@
-"""Plans of a prune: which families it is about, and what goes from some at a time."""
+"""Plans of a prune: the families to visit, and the removals from some at a time."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PrunePlans:
         self._left: dict[int, int] = {}
         self._has_tombstones = False
 
-    # --- what it is about -------------------------------------------------------------
+    # --- the families to visit --------------------------------------------------------
 
     async def find(self) -> None:
         """Decide which threads go, and find the families in which more may go."""
@@ -172,7 +172,7 @@ class PrunePlans:
         if batch:
             yield batch
 
-    # --- what goes --------------------------------------------------------------------
+    # --- the removals -----------------------------------------------------------------
 
     async def plans(
         self, families: Sequence[int], *, dry_run: bool
@@ -190,7 +190,7 @@ class PrunePlans:
             [known] = await self.context.backend.scan(Horizon())
         found = await self._threads(families)
         threads = [thread for thread in found if thread.deleted_at is None]
-        # A thread that was used since is decided about by the next prune.
+        # A thread that was used meanwhile is left to the next prune.
         dropped = [t for t in threads if self._dropped.get(t.number) == t.changed]
         out = {thread.number for thread in dropped}
         staying = by_family(thread for thread in threads if thread.number not in out)
@@ -240,7 +240,7 @@ class PrunePlans:
     async def count(self, families: Sequence[int]) -> int:
         """The number of checkpoints of families that were saved in the chosen threads.
 
-        With those of deleted threads.
+        Checkpoints of deleted threads count too.
         """
         living = (t for t in await self._threads(families) if t.deleted_at is None)
         outside = by_family(thread for thread in living if not self.only.has(thread))
@@ -291,7 +291,7 @@ class FamilyChoice:
         self._living = {thread.number for thread in staying}
 
     async def gone(self, policy: Retention, now: int) -> bytearray:
-        """Flags what no staying thread needs, and what a policy does not keep."""
+        """Flags what no staying thread needs, or what the policy does not keep."""
         gone = await self._family.unneeded(self._staying)
         if self._thinned:
             kept = await self._kept(policy, gone, now)
@@ -317,9 +317,9 @@ class FamilyChoice:
         return kept
 
     async def _may_go(self) -> bytearray:
-        """Flags what was saved in threads that are thinned.
+        """Flags the checkpoints that were saved in threads that are thinned.
 
-        Of what deleted threads left behind, also the part that no other thread needs.
+        Checkpoints of deleted threads are flagged too if no other thread needs them.
         The points at which other threads were forked are kept.
         """
         tree, others = self._tree, self._others()

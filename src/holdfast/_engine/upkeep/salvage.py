@@ -36,7 +36,7 @@ R = TypeVar("R")
 
 
 class Salvaged(msgspec.Struct, frozen=True):
-    """Counts of what was copied out of a damaged store, and a list of what was lost."""
+    """Counts of the records copied out of a damaged store, and a list of the losses."""
 
     threads: int
     checkpoints: int
@@ -103,7 +103,7 @@ class _Salvage:
         return Salvaged(len(self.heads), self.saved, self.recorded, tuple(self.lost))
 
     async def _all(self, read: Read[R]) -> AsyncIterator[R]:
-        """All records that can be read; what cannot is noted as lost."""
+        """All records that can be read; the others are noted as lost."""
         after: Place | None = Place()
         while after is not None:
             portion = await read(after)
@@ -227,7 +227,7 @@ class _Salvage:
 
 
 class _SalvagedFiles:
-    """Files of one checkpoint; what is damaged is listed as left out."""
+    """The files of one checkpoint; damaged ones are listed as left out."""
 
     def __init__(self, inspection: Inspection, family: int) -> None:
         self._inspection, self._family = inspection, family

@@ -1,7 +1,7 @@
-"""A seal: what a store held at a moment, in a text that is kept elsewhere.
+"""A seal: the content of a store at a moment, in a text that is kept elsewhere.
 
-Every record can be whole and in its place, and the store still be an older one that was
-put back. Only something outside the store can tell that.
+An older copy of the store that was put back is whole in itself. Only a text outside of
+the store can tell that it is older.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class _Digest:
         self._add("journal", e.thread, e.checkpoint, e.key, sha256(e.data).digest())
 
     def add_move(self, m: Move, after: str | None) -> None:
-        """A move, and the checkpoint of its thread that was saved before it."""
+        """Add a move; ``after`` is the last checkpoint of its thread before it."""
         said = (m.thread, m.kind, m.source, m.target, m.moved_at)
         self._add("move", *said, after)
-        if m.kind != PRUNE:  # it has no proof, so a thief could have written it
+        if m.kind != PRUNE:  # it has no proof, so it could be written without the key
             mark = hmac.digest(self._key, msgspec.json.encode(said), "sha256")[:MARK]
             self.moved.add(mark)
             self._last_moves[m.thread] = mark
@@ -92,7 +92,7 @@ class _Digest:
 
 
 async def seal(context: Context) -> str:
-    """All that the store holds, as a text to keep elsewhere."""
+    """A seal of the whole store, as a text to keep elsewhere."""
     found = await _digests(context)
     families = [digest.sealed(family) for family, digest in sorted(found.items())]
     content = msgspec.msgpack.encode(families)
@@ -116,7 +116,7 @@ async def broken(context: Context, text: str) -> list[str]:
 
 
 async def check_seal(context: Context, text: str) -> None:
-    """Raise `Corrupt` if the store does not hold what a seal knows."""
+    """Raise `Corrupt` if the store has lost or changed content that a seal knows."""
     problems = await broken(context, text)
     if problems:
         raise Corrupt("the store", problems[0])

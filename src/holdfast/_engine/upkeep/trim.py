@@ -1,4 +1,4 @@
-"""Removing the oldest events of a stream, with what was stored for them."""
+"""Removing the oldest events of a stream, with their segments and checkpoints."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ async def _first_within(
 
 
 async def _free(context: Context, thread: str) -> None:
-    """Remove the checkpoints that still have what was trimmed."""
+    """Remove the checkpoints that still hold trimmed events."""
     try:
         await prune(context, ONLY_THE_HEAD, PruneRange(thread=thread), dry_run=False)
     except Conflict as conflict:
-        # Other writers came first each time; the next trim frees what is left.
+        # Other writers changed the stream each time; the next trim frees the rest.
         if conflict.code not in OVERTAKEN:
             raise
 
@@ -169,8 +169,8 @@ class _Cut(msgspec.Struct, frozen=True):
     """The division of a rope into segments that go and segments that stay.
 
     Of the first ``known`` segments, in ``runs``, the first ``dropped`` go, with
-    ``freed`` bytes of text. ``rest`` are the events that stay of the last of them, and
-    ``chain`` is the running digest over what stays.
+    ``freed`` bytes of text. ``rest`` are the events of the last dropped segment that
+    stay, and ``chain`` is the running digest over all that stay.
     """
 
     runs: tuple[Run, ...] = ()

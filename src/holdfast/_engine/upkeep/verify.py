@@ -1,4 +1,4 @@
-"""Checking that everything stored is as it was written."""
+"""Checking that all stored content is as it was written."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def verify(
 
 
 class _Family:
-    """A family whose checkpoints are being checked, and what is hashed of it."""
+    """A family whose checkpoints are being checked, and its hashes so far."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -135,8 +135,8 @@ def _damaged_metadata(threads: Iterable[ThreadRecord]) -> Iterator[Problem]:
 class _Check:
     """Reads everything in portions, and recomputes every digest.
 
-    Others may save and prune between two portions, and then a checkpoint does not fit
-    what is read after it. What is suspected is looked at again in one moment.
+    Other writers may save and prune between two portions; a checkpoint then does not
+    match what is read later. Suspected problems are checked again at one moment.
     """
 
     def __init__(self, inspection: Inspection, problems: list[Problem]) -> None:
@@ -181,14 +181,14 @@ class _Check:
             after = portion.end
 
     async def _confirmed(self, after: Place) -> list[Problem]:
-        """The problems of a portion that is read anew, with all that it uses."""
+        """The problems of a portion, read again with all segments that it uses."""
         async with self.inspection.moment():
             portion = await self.inspection.checkpoints(after)
             again = _DigestCheck(self.inspection)
             return await again.check(portion.records)
 
     async def _count_segments(self, families: Sequence[_Family]) -> None:
-        """Compare what is stored of families with what their checkpoints use."""
+        """Compare the stored segments of families with those that checkpoints use."""
         numbers = [family.number for family in families]
         stored = await self.inspection.count_segments(numbers) if numbers else ()
         for family, count in zip(families, stored, strict=True):
@@ -243,7 +243,7 @@ class _DigestCheck:
     async def _hash_segments(
         self, groups: Iterable[tuple[_Family, list[Checkpoint]]]
     ) -> None:
-        """Hash what is new in some checkpoints, many segments in one request."""
+        """Hash the new segments of some checkpoints, many segments in one request."""
         wanted = [
             (family, run)
             for family, checkpoints in groups

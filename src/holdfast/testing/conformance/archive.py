@@ -27,10 +27,10 @@ def exported(store: Store, *threads: str) -> bytes:
 
 
 class ArchiveCases(Cases):
-    """Fills a store, and another one in memory with the same."""
+    """Fills the tested store, and another one in memory with the same content."""
 
     def _lived(self, store: Store) -> None:
-        """Two threads, forks, marks, a journal, moves, something removed."""
+        """Make threads, forks, marks, a journal and moves, and remove some of them."""
         chat = store.thread("chat", owner="ann", metadata={"k": [1]})
         chat.save({"messages": [LONG], "n": 1}, label="first", tags=["a", "b"])
         chat.append(messages=["more", LONG])
@@ -51,21 +51,21 @@ class ArchiveCases(Cases):
         store.prune(Retention(last=1))
 
     def _elsewhere(self) -> Store:
-        """The same in a store in memory."""
+        """A store in memory with the same content."""
         self.setup_method_again()
         store = open_another(":memory:", clock=self.clock, new_id=self.new_id)
         self._lived(store)
         return store
 
     def setup_method_again(self) -> None:
-        """The clock and the ids as they were at the beginning."""
+        """Set the clock and the ids back to their beginning."""
         opened = self._opened
         self.setup_method()
         self._opened = opened
 
 
 class ArchiveTests(ArchiveCases):
-    """What is exported can be imported anywhere and stays what it is."""
+    """An export can be imported into any store, and its content stays the same."""
 
     def test_equal_content_gives_equal_bytes_on_every_backend(self) -> None:
         self._lived(self.store)

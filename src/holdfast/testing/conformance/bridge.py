@@ -80,7 +80,7 @@ class _Bridge:
 
 
 def _unbridged(argument: Any) -> Any:
-    """What a call of the async API takes: a thread of its own, and no bridge to one."""
+    """The argument that the async API takes: the object behind a bridge."""
     return vars(argument)["_target"] if isinstance(argument, _Bridge) else argument
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the conformance suite use; our own tests use it as well."""
+"""Base classes, a clock and ids for the conformance suite and for our own tests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LONG = "a value too long for the manifest " * 20
 class Cases:
     """Opens stores for a test and closes them after it.
 
-    A subclass says how, with `open_store`.
+    A subclass implements `open_store`.
     """
 
-    # Whether a store that was closed can be opened again with what was saved in it.
-    # Set it to False for stores such as ":memory:"; the tests that need it are skipped.
+    # True if a closed store can be opened again with its content. Set it to False for
+    # stores such as ":memory:"; the tests that reopen are skipped.
     reopens = True
     # The bytes that are stored with every segment beside its own, for example the nonce
     # and the tag of an encrypting layer.
@@ -134,7 +134,7 @@ class AgentCases(Cases):
         """All agents and conversations, as records."""
         agents = [self.store.agents.load(a.id) for a in self.store.agents.list()]
         for agent in agents:
-            # They come in the order of their last use, and a restore is a use.
+            # They are listed by their last use, and a restore counts as one.
             agent.active_conversations = tuple(sorted(agent.active_conversations))
         talks = self.store.conversations.list(limit=None)
         return (

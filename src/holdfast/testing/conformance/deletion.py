@@ -121,7 +121,7 @@ DAY = 24 * 3600 * 1_000_000
 
 
 class ErasureTests(Cases):
-    """Nothing is left of what is erased, and it does not come back by accident."""
+    """An erased thread leaves no content, and does not come back by accident."""
 
     def test_nothing_of_an_erased_thread_is_left(self) -> None:
         chat = self.store.thread("chat", owner="me", metadata={"k": 1})

@@ -109,7 +109,7 @@ class ForgettingTests(PortCases):
         assert self.thread().about is None
 
     def test_the_number_of_what_was_forgotten_is_not_given_again(self) -> None:
-        """Else who follows the feed would miss what comes next."""
+        """With the same number, a reader of the feed would miss the next change."""
         self.filled(1)
         self.thread().record("a", 1)
         seen = self.store.changes().cursor

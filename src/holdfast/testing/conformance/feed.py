@@ -11,7 +11,7 @@ from holdfast.testing.conformance.cases import Cases
 
 
 class FeedTests(Cases):
-    """Everything that happened, in the order of the commits."""
+    """The feed lists every change, in the order of the commits."""
 
     def test_changes_come_in_the_order_of_the_commits(self) -> None:
         saved = [self.thread(name).save({}) for name in "abac"]

@@ -216,7 +216,7 @@ class ForkTests(Cases):
 
 
 class ForkedDeletionTests(Cases):
-    """The source can be deleted: forks keep what they share with it."""
+    """The source can be deleted: forks keep the checkpoints they share with it."""
 
     def test_a_fork_outlives_its_source(self) -> None:
         chat = self.thread()

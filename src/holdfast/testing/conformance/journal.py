@@ -135,7 +135,7 @@ class JournalTests(Cases):
         assert chat.record("call", 3, checkpoint="a") == 2
 
     def test_recording_a_key_again_hides_no_thread_from_a_listing(self) -> None:
-        """Every thread has a place of its own among those that are paged through."""
+        """Each thread keeps a position of its own in the order of the listing."""
         first, second = self.store.thread("first"), self.store.thread("second")
         first.save({}, id="one")
         first.record("key", 1)

@@ -8,7 +8,7 @@ from holdfast.testing.conformance.cases import LONG, Cases, raises, steps
 
 
 class LifecycleTests(Cases):
-    """Opening, reading only, closing."""
+    """A store can be opened, opened for reading only, and closed."""
 
     def test_closing_twice_is_fine(self) -> None:
         self.filled(1)

@@ -1,4 +1,4 @@
-"""Retention: what a policy keeps, and what a prune leaves behind."""
+"""Retention: the checkpoints that a policy keeps and that a prune leaves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RetentionCases(Cases):
 
 
 class RetentionTests(RetentionCases):
-    """What a policy removes is removed, and nothing else."""
+    """A prune removes the checkpoints that the policy names, and no others."""
 
     def test_the_last_ones_are_kept(self) -> None:
         self.filled(10)
@@ -79,7 +79,7 @@ class RetentionTests(RetentionCases):
 
 
 class PruneTests(Cases):
-    """What a prune leaves is complete."""
+    """The checkpoints that a prune leaves are complete."""
 
     def test_what_is_left_is_as_it_was(self) -> None:
         chat = self.thread()

@@ -87,12 +87,12 @@ class PortCases(Cases):
 
 
 def described(entries: Iterable[Entry]) -> list[tuple[str, str, object]]:
-    """What entries say: thread, key, value."""
+    """Thread, key and value of each entry."""
     return [(entry.thread, entry.key, entry.value) for entry in entries]
 
 
 class QueryTests(PortCases):
-    """Parts of queries that change the speed of an operation, or serve a few only."""
+    """Parts of queries that make an operation faster, or that few operations use."""
 
     def test_saves_are_listed_from_either_end_and_between_two(self) -> None:
         saved = self.filled(4)

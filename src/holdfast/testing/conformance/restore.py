@@ -10,7 +10,7 @@ from holdfast.testing.conformance.cases import AgentCases
 
 
 class RestoreTests(AgentCases):
-    """What a restore does, and how it is undone."""
+    """A restore brings an agent back, and another restore undoes it."""
 
     def test_everything_goes_back_to_where_it_was(self) -> None:
         talks = self.store.conversations

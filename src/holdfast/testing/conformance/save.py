@@ -8,7 +8,7 @@ from holdfast.testing.conformance.cases import LONG, Cases, steps
 
 
 class SaveTests(Cases):
-    """What a save keeps of a state, and in which order."""
+    """Saves keep their state, options, parents and order."""
 
     def test_what_was_saved_is_loaded(self) -> None:
         chat = self.thread()

@@ -1,4 +1,4 @@
-"""Search: what is found, in which order, and that the index follows every change."""
+"""Search: the matches and their order, and an index that follows every change."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class SearchCases(Cases):
         self.store.conversations.create(name, messages=messages, **about)
 
     def found(self, query: str, **options: Any) -> list[tuple[str, int]]:
-        """Where a text is found."""
+        """Conversation and position of each match of a query."""
         return places(self.store.search(query, **options))
 
 
 class SearchTests(SearchCases):
-    """What is found and how it is shown."""
+    """The messages that a query matches, and the texts that show them."""
 
     def test_a_text_is_found_in_any_case(self) -> None:
         self.talk("c", "Nothing here", "The Quick Brown Fox", "the quick red fox")
@@ -258,7 +258,7 @@ class SearchUpkeepCases(SearchCases):
 
 
 class SearchUpkeepTests(SearchUpkeepCases):
-    """A search finds what is stored now."""
+    """A search finds the messages as they are stored now."""
 
     def test_an_added_message_is_found(self) -> None:
         self.begin()

@@ -1,4 +1,4 @@
-"""Streams: events in one order for all who share a store."""
+"""Streams: events in one order for all processes that share a store."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class StreamTests(Cases):
 
     def test_a_trim_cuts_between_events_of_one_segment(self) -> None:
         stream = self.store.stream("log")
-        # What outgrows the manifest is written as one list, with tiny events together.
+        # Events that outgrow the manifest are written as one list, tiny ones together.
         cursors = [stream.append({"n": n}) for n in range(20)]
         rival = self.rival().stream("log")
 
@@ -185,7 +185,7 @@ class StreamTests(Cases):
 
 
 def numbers(events: list[Event]) -> list[int]:
-    """What tells the events of a test apart."""
+    """The numbers in the values of some events."""
     return [event.value["n"] for event in events]
 
 

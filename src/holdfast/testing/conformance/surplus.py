@@ -30,7 +30,7 @@ from holdfast.testing.conformance.queries import PortCases
 
 
 class SurplusTests(PortCases):
-    """Which families may have checkpoints to remove, and what these families hold."""
+    """The families that may have checkpoints to remove, and the content of them."""
 
     def surplus(self, limit: int = 100, **fields: Any) -> dict[int, int]:
         """The families of all pages, with how many checkpoints they have."""
@@ -132,7 +132,7 @@ class SurplusTests(PortCases):
 
     def test_a_move_keeps_what_stands_behind_its_kind(self) -> None:
         if self.store.runner.context.keys:
-            return  # the layer for keys says itself what stands there
+            return  # the encrypting layer sets the proof of a move itself
         first, second, _ = self.filled(3)
         self.rewind(first, proof="~1", last_move=0)
 

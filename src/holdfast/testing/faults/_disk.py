@@ -65,9 +65,9 @@ def io_error(call: Call) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens at the ``at``-th call, counted from 1, of the given kinds.
+    """An effect at the ``at``-th call of the given kinds, counted from 1.
 
-    With ``torn``, half of a write is done first. With ``lasting``, it also happens at
+    With ``torn``, half of a write is done first. With ``lasting``, the fault also meets
     every later call. If the effect returns, the call is done as if there were no fault.
     """
 
@@ -78,7 +78,7 @@ class Fault:
     lasting: bool = False
 
     def strikes(self, number: int) -> bool:
-        """Whether the call with this number meets the fault."""
+        """True if the call with this number meets the fault."""
         return number == self.at or (self.lasting and number > self.at)
 
 
@@ -96,7 +96,7 @@ class FaultyDisk:
 
     ``name`` is that of its SQLite VFS, ``files`` are its operations on plain files.
     With ``syncing=False`` syncs are counted but not done: that is faster, and enough
-    where only processes are killed. All that is done is reported to the ``platter``.
+    where only processes are killed. Every change is reported to the ``platter``.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class _FaultyFiles(Files):
             self._disk.platter.written(path, offset, data)
 
     def flush(self, descriptor: int, path: str) -> None:
-        # The platter knows what the disk was asked to keep, not what was meant to be.
+        # Report it here: the platter models the syncs that reach the disk.
         self._meet(Call("sync", path))
         if self._disk.syncing:
             super().flush(descriptor, path)

@@ -1,4 +1,4 @@
-"""A model of what survives a power cut."""
+"""A model of the files that survive a power cut."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class _Naming:
 
 
 class Platter:
-    """What would survive if the power failed now.
+    """A model of the files that would survive a power cut at this moment.
 
-    The model is at least as harsh as the file systems that SQLite runs on:
+    It is at least as harsh as the file systems that SQLite runs on:
 
-    - What was written to a file before its last sync survives.
-    - Of what was written since, each sector survives, or does not, or only its
+    - The bytes that were written to a file before its last sync survive.
+    - Of the bytes written since, each sector survives, or does not, or only its
       beginning does, at random and in no order; so does each truncation. Bytes outside
       of the written range are never harmed (SQLite's "powersafe overwrite").
     - Names are separate from content. Until the folder is synced, a file that was
@@ -92,11 +92,11 @@ class Platter:
         self._names[self._name(path)].pending.append(_Change(offset, data))
 
     def truncated(self, path: str, size: int) -> None:
-        """A file has a new size for running processes."""
+        """A file got a new size, which is not synced yet."""
         self._names[self._name(path)].pending.append(_Change(size, None))
 
     def synced(self, path: str) -> None:
-        """All of a file is synced."""
+        """All changes of a file were synced."""
         content = self._names[self._name(path)]
         for change in content.pending:
             _carry_out(content.durable, change)
@@ -106,7 +106,7 @@ class Platter:
             content.syncs_folder = False
 
     def synced_folder(self, path: str) -> None:
-        """All names in a folder are synced."""
+        """All names in a folder were synced."""
         self._settle_names(self._name(path))
 
     def deleted(self, path: str, *, durably: bool) -> None:
@@ -159,7 +159,7 @@ class Platter:
         }
 
     def cut(self, folder: str, chance: random.Random) -> None:
-        """Write what survives into a new folder."""
+        """Write the files of one possible power cut into a new folder."""
         os.makedirs(folder)
         for name, data in self.survivors(chance).items():
             path = os.path.join(folder, name)

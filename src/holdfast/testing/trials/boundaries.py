@@ -39,9 +39,9 @@ CALLS = ("set-up", "recover", "backup", *STEPS)
 class Trial:
     """A call, the folder it starts from and the states it may leave behind.
 
-    ``states[n]`` is what the store holds when n of the steps are done. With ``opening``
-    the calls of opening the store are among the points. With ``thorough`` each write
-    of a page is torn as well.
+    ``states[n]`` is the dump of the store when n of the steps are done. The points
+    include the calls of opening the store with ``opening``, and a torn write of each
+    page with ``thorough``.
     """
 
     name: str
@@ -94,7 +94,7 @@ class Trial:
         tell(seen)
 
     def points(self) -> Iterator[tuple[str, Fault]]:
-        """Every boundary; every other write of a page is torn, or each as well."""
+        """Kills at boundaries; every other write of a page is torn, or all as well."""
         for at, (call, size) in enumerate(self.calls, 1):
             is_torn = size >= SMALLEST_PAGE and (self.thorough or at % 2)
             if self.thorough or not is_torn:
@@ -104,7 +104,7 @@ class Trial:
                 yield f"{self.name}: torn at {at}, {call}", torn
 
     def check(self, fault: Fault) -> str | None:
-        """What is wrong after a kill, if anything is."""
+        """Kill the call at a fault and reopen the store; what is wrong, or ``None``."""
         path = self._copy("killed")
         child = Child(partial(self.attempt, path, fault))
         done = len(child.wait())
@@ -162,7 +162,7 @@ def _back_up(store: Store) -> None:
 
 
 def _crashed(path: str, disk: FaultyDisk, _: Tell) -> None:
-    """In a child: leave a log behind that was never brought into the database."""
+    """In a child: leave a log that was never checkpointed into the database."""
     store = disk.open(path, **Source("crashed", 1_500_000).options())
     for operation in ("save", "append", "record"):
         OPERATIONS[operation](store)
@@ -192,7 +192,7 @@ def boundaries(task: Task) -> Trials:
     """Kill call after call at boundaries of each, up to the wanted number."""
     ignore_repairs()
     points = 0
-    # Not all points of the first calls, so that few trials are spread over many calls.
+    # Take a share of each call's points, so that few trials still cover many calls.
     most = 2 * -(-task.count // len(CALLS))
     wrong: list[str] = []
     for name in task.chance.sample(CALLS, len(CALLS)):

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
-# What a child is given to report something to its parent.
+# The function by which a child reports something to its parent.
 Tell: TypeAlias = Callable[[object], None]
 
 
@@ -28,7 +28,7 @@ class Child:
         self._reports = os.fdopen(reading)
 
     def fileno(self) -> int:
-        """The pipe of its reports, for those who wait for several children."""
+        """The descriptor of its reports, for `select` over several children."""
         return self._reports.fileno()
 
     def report(self) -> Any:
@@ -54,13 +54,13 @@ class Child:
 
     @property
     def was_killed(self) -> bool:
-        """Whether SIGKILL ended it."""
+        """True if SIGKILL ended the child."""
         assert self.status is not None
         by = os.WTERMSIG(self.status) if os.WIFSIGNALED(self.status) else None
         return by == signal.SIGKILL
 
     def finish(self) -> list[Any]:
-        """As `wait`, for a child that must end well."""
+        """Wait for the child; raises unless it ended with status 0."""
         left = self.wait()
         if self.status != 0:
             raise RuntimeError(f"a child ended with status {self.status}")
@@ -92,7 +92,8 @@ class Gate:
         """Called by a child: arrive, and go on when all may."""
         os.close(self._opened)
         os.write(self._arrived, b"x")
-        # Closed, so that the parent notices when one ends that has not arrived.
+        # When all children have closed it, the parent reads the end of the pipe, also
+        # if one of them ended before it arrived.
         os.close(self._arrived)
         os.read(self._go, 1)
 

@@ -1,4 +1,4 @@
-"""Damage to the bytes of a store: what is read is what was saved, or an error."""
+"""Damage to the bytes of a store: every read gives the saved value or an error."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Truth: TypeAlias = dict[str, tuple[Read, object]]
 Damage: TypeAlias = Callable[[bytes, random.Random], tuple[bytes, str]]
 
 BLOCK = 512
-# One in so many trials cuts the file off or empties a block, the others flip a bit.
+# Added to DAMAGES, so that most trials flip a bit and some do one of the others.
 FLIPS = ("flip",) * 10
 
 
 def truth_of(store: Store) -> Truth:
-    """Every way to read a store, each by itself, with what it gives."""
+    """Every read of a store by name, with its result on the sound store."""
     return {name: (read, read(store)) for name, read in _reads(store).items()}
 
 
@@ -78,7 +78,7 @@ def _reads_at(id_: str) -> dict[str, Callable[[Thread], object]]:
     }
 
 
-# --- what can happen to bytes ---------------------------------------------------------
+# --- kinds of damage ------------------------------------------------------------------
 
 
 def _flipped(data: bytes, chance: random.Random) -> tuple[bytes, str]:
@@ -128,7 +128,7 @@ DAMAGES: Mapping[str, Damage] = MappingProxyType(
 
 
 class ReadOutcome:
-    """What reading everything in a damaged store gave."""
+    """The results of every read of a damaged store, and of `verify`."""
 
     def __init__(
         self, path: str, truth: Truth, opened: Callable[..., Store] = holdfast.open
@@ -222,15 +222,15 @@ def _damaged(target: Target, start: str, chance: random.Random) -> tuple[str, st
     return url, f"{os.path.basename(path)}, {how}: {where}"
 
 
-# The name of the last one begins with that of another.
+# The last name begins with another one.
 SCOPES = ("", "acme", "globex", "globex/eu")
 THREADS_EACH = 3
-# Around what is damaged: no page of a file has it together with another thread.
+# Surrounds the damaged text, so that no page of the file holds another thread as well.
 PADDING = "y" * 20_000
 
 
 def scopes_rescued(task: Task) -> Trials:
-    """Damage one thread of a copy, salvage it, and look for all others."""
+    """Damage one thread of a copy, salvage the copy, and check all other threads."""
     ignore_repairs()
     start = task.target.path("start")
     os.mkdir(start)
@@ -265,7 +265,7 @@ def _build_scopes(url: str) -> None:
 
 
 def _mark(name: str) -> str:
-    """What only the text of one thread has, without a separator for JSON to escape."""
+    """A text of one thread only; without the separator, which JSON would escape."""
     return f"<the text of {name.replace(SEPARATOR, ' in ')}>"
 
 
@@ -283,7 +283,7 @@ def _content(store: Store) -> dict[str, object]:
 
 
 def _damage(url: str, victim: str, chance: random.Random) -> None:
-    """Flip a bit of what a thread's text is known by, wherever it is stored."""
+    """Flip a bit of a thread's mark in every file that holds it."""
     mark = _mark(victim).encode()
     place = url.removeprefix("dir:")
     if os.path.isdir(place) and chance.random() < 0.5:  # noqa: PLR2004 - half of them

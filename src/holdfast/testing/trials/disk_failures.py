@@ -24,7 +24,7 @@ from holdfast.testing.trials.scenario import (
 )
 from holdfast.testing.trials.task import Target, Task, Trials
 
-# What happens to a call of the disk, and whether it goes on.
+# The faults of one call of the disk, and of all calls from that one on.
 FAILURES: Mapping[str, Fault] = MappingProxyType(
     {
         "full": Fault(at=1, effect=disk_full),
@@ -35,13 +35,13 @@ FAILURES: Mapping[str, Fault] = MappingProxyType(
     }
 )
 CODES = {"disk_full", "io_error"}
-# What an error says if the call was made all the same, and if it was not.
+# Words in the error of a call that was made, and of one that was not.
 DONE = ("was saved, but a power cut", "stays removed")
 NOT_DONE = "was not saved"
 
 
 def failing(step: Step, store: Store) -> HoldfastError | None:
-    """The error of a step, ``None`` if it was made all the same."""
+    """Run a step; returns its error, ``None`` if it was made."""
     try:
         step(store)
     except HoldfastError as error:
@@ -81,13 +81,13 @@ class FailingCall:
         return store
 
     def _told(self, error: HoldfastError | None) -> list[object]:
-        """What the store may hold after the call, by the words of its error."""
+        """The states that the store may have after the call, given its error."""
         if error is None or any(words in str(error) for words in DONE):
             return [self.new]
         return [self.old] if NOT_DONE in str(error) else [self.old, self.new]
 
     def wrong(self, fault: Fault) -> Iterator[str]:
-        """What is wrong after the call met a fault."""
+        """Make the call with a fault, and again if it failed; yields what is wrong."""
         with self._open("failed") as store:
             self.disk.arm(fault)
             error = failing(self.step, store)
@@ -108,7 +108,7 @@ class FailingCall:
                 yield stuck
 
     def wrong_later(self, fault: Fault) -> Iterator[str]:
-        """What is wrong when other work follows before anything is read."""
+        """Make the call with a fault, and save before any read; yields problems."""
         with self._open("failed") as store:
             self.disk.arm(fault)
             failing(self.step, store)

@@ -94,7 +94,7 @@ class BadClock:
 
 
 def clocks(task: Task) -> Trials:
-    """Save after save, each must be the newest."""
+    """Save many times with a clock in disorder; each save must be the newest."""
     wrong: list[str] = []
     clock = BadClock(task.chance)
     with task.target.open("clock", clock=clock.time, durability="normal") as store:

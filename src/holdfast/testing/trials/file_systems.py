@@ -28,7 +28,7 @@ MOST_SAVES = 40
 
 
 def obstacle(kind: str) -> str:
-    """Why a file system cannot be tried here; empty if it can."""
+    """The reason for which a file system cannot be tried here; ``""`` if it can."""
     if not sys.platform.startswith("linux"):
         return "needs Linux"
     if os.geteuid() != 0:
@@ -41,7 +41,7 @@ def obstacle(kind: str) -> str:
 
 
 def cut_file_systems(task: Task, count: int) -> tuple[list[str], str]:
-    """Cut each file system so many times; what went wrong, and what was tried.
+    """Cut each file system so many times; returns the problems, and what was tried.
 
     The mounts are seen by this process alone and go when it ends.
     """
@@ -60,7 +60,7 @@ def cut_file_systems(task: Task, count: int) -> tuple[list[str], str]:
 
 
 def mounted(target: Target, kind: str) -> str:
-    """Make and mount a file system; what the system says if it cannot be."""
+    """Make and mount a file system; returns the error of the system, or ``""``."""
     image = target.path(f"{kind}.image")
     with open(image, "wb") as file:
         file.truncate(IMAGE_BYTES)
@@ -75,13 +75,13 @@ def mounted(target: Target, kind: str) -> str:
 
 
 def mount(target: Target, kind: str) -> str:
-    """Mount a file system that was made; what the system says if it cannot be."""
+    """Mount a file system that was made; returns the error of the system, or ``""``."""
     image = target.path(f"{kind}.image")
     return _run("mount", "-o", "loop", image, mount_point(target, kind))
 
 
 def mounted_again(target: Target, kind: str) -> str:
-    """Unmount and mount a file system, as after a restart of the machine."""
+    """Unmount and mount, as after a restart; returns the error, or ``""``."""
     return _run("umount", mount_point(target, kind)) or mount(target, kind)
 
 
@@ -97,19 +97,19 @@ def shut_down(place: str) -> None:
 
 
 def mount_point(target: Target, kind: str) -> str:
-    """Where a file system is mounted."""
+    """The folder in which a file system is mounted."""
     return target.path(kind)
 
 
 def _run(*command: str) -> str:
-    """What a command says if it fails."""
+    """Run a command; returns its error if it fails, otherwise ``""``."""
     ended = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own arguments
     said = ended.stderr.strip() or f"{command[0]} failed"
     return said if ended.returncode else ""
 
 
 def _cut(task: Task, kind: str, n: int) -> list[str]:
-    """Cut the power in the middle of saves, and look at what is left."""
+    """Cut the power in the middle of saves; the problems of the store that is left."""
     place = mount_point(task.target, kind)
     target = type(task.target)(task.target.address, place)
     name = f"store{n}"

@@ -29,7 +29,7 @@ def foreign_tools(task: Task) -> Trials:
     """A plain SQLite reads or checkpoints a store after a crash, and a live one."""
     if importlib.util.find_spec("sqlite3") is None:
         raise NotRun("this Python has no sqlite3")
-    # That page checksums were made again is said once.
+    # The store warns that it repairs page checksums: expected here.
     warnings.simplefilter("ignore")
     ways = (_after_a_crash, _while_it_is_open, _after_reading_the_file)
     wrong: list[str] = []
@@ -48,13 +48,13 @@ def foreign_tools(task: Task) -> Trials:
 
 
 def _use(target: Target, name: str, statement: str) -> None:
-    """Another process, which knows nothing of Holdfast."""
+    """Run a statement on the file in a process without Holdfast."""
     arguments = [sys.executable, "-c", PROGRAM, target.path(name), statement]
     subprocess.run(arguments, check=False, capture_output=True)  # noqa: S603 - our own program
 
 
 def _append(thread: Thread, count: int) -> int:
-    """How many saves were acknowledged before one was refused, if any was."""
+    """Save up to ``count`` times, until one is refused; the number acknowledged."""
     for n in range(count):
         try:
             thread.append(log=[{"n": n, "text": "x" * 200}])

@@ -1,4 +1,4 @@
-"""One caller uses a grant up, also if it is killed or what it did is taken back."""
+"""A grant is used once, even if its user is killed or its work is taken back."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _compete(
 def _wrong(
     target: Target, write: int, way: str, chance: random.Random
 ) -> Iterator[str]:
-    """Use the grants, killed and beside rivals; go back, and try all once more."""
+    """Use the grants, killed and beside rivals; go back, and try all grants again."""
     _begin(target)
     killed = Child(partial(_use_all, target, write))
     told = killed.wait()
@@ -83,7 +83,7 @@ def _wrong(
     told += [one for rival in rivals for one in rival.finish()]
     used = Counter(grant for what, grant in told if what == "used")
     for grant in GRANTS:
-        # The one that was killed may have got the last that it asked for.
+        # The killed process may have used the last grant without reporting it.
         if used[grant] > 1 or (not used[grant] and grant != last):
             yield f"{grant} was used {used[grant]} times"
     yield from _after(target, way)
@@ -121,7 +121,7 @@ def _used(store: Store, talk: str, grants: Iterable[str]) -> list[str]:
 
 
 def grants(task: Task) -> Trials:
-    """Let a process that is killed and three rivals use grants, and go a way back."""
+    """A killed process and three rivals use grants; then try them after a way back."""
     ignore_repairs()
     first = task.target.at("alone")
     _begin(first)

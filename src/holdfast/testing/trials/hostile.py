@@ -1,4 +1,4 @@
-"""Hostile bytes and hostile names: no code runs, nothing else is reached."""
+"""Hostile bytes run no code, and hostile names reach no other data."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TAGS = (b"tuple", b"bytes", b"uuid", b"decimal", b"object", b"call", b"set", b"d
 
 
 class AuditWatch:
-    """Collects what the interpreter is asked to do while something is watched."""
+    """Collects the interpreter's audit events while some work is done."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
         self._is_on = False
-        # It cannot be removed: the process of the row ends with it.
+        # An audit hook cannot be removed; it ends with the process of the row.
         sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -53,7 +53,7 @@ class AuditWatch:
             self.seen.append(f"{event} {arguments!r}")
 
     def run(self, work: Callable[[], object]) -> None:
-        """Do something while it is watched."""
+        """Do some work while its audit events are collected."""
         self._is_on = True
         try:
             work()
@@ -66,7 +66,7 @@ def code_execution(task: Task) -> Trials:
     seeds = [orjson.dumps(payload) for payload in PAYLOADS]
     seeds.append(codec.encode({"warm": (1, b"x", {2.5}, 2**70), 3: [None, "é"]}))
     _decoded(seeds[-1])
-    for seed in seeds:  # what is imported when it is first needed
+    for seed in seeds:  # decoding imports modules on first use
         _decoded(seed)
     watch = AuditWatch()
     wrong: list[str] = []

@@ -1,4 +1,4 @@
-"""Files of another person: nothing of them leads out of a folder."""
+"""Forged lists, intents and links: no file outside of the folder is written."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Entry = tuple[bytes, int, bytes]
 
 
 class ForgedFiles(FilesDraft):
-    """What a save takes as ``files``, with a list that nothing has checked.
+    """The ``files`` of a save, with a list of files that is not checked.
 
     ``top`` gives the bytes of the list for the numbers of the segments with the
     contents.
@@ -58,7 +58,7 @@ class ForgedFiles(FilesDraft):
             segments.append(Segment(number, content))
         top = segments[-1]
         added = as_runs(segment.number for segment in segments)
-        # A list may name levels of the one before.
+        # A list may refer to levels of the list before it.
         runs = joined([*(log.runs if log else ()), *added])
         size = sum(len(segment.data) for segment in segments)
         made = FileLog(runs, size, sha256(top.data).digest(), top.number, following)
@@ -66,7 +66,7 @@ class ForgedFiles(FilesDraft):
 
 
 def forged(entries: Sequence[Entry], removed: Sequence[bytes] = ()) -> ForgedFiles:
-    """Files with these paths, whatever they are, in the order in which they come."""
+    """Files with these paths, unchecked and in the given order."""
 
     def top(numbers: Sequence[int]) -> bytes:
         pairs = zip(entries, numbers, strict=True)
@@ -89,14 +89,14 @@ WAYS_OUT = (b"..", b"../..", b".", b"", b"a\0b", b".holdfast", b".Holdfast")
 REPOSITORIES = (b".git/hooks/post-checkout", b".GIT/config", b"src/.hg/hgrc")
 PWNED = b"echo pwned\n"
 Chance = random.Random
-# How often in ten trials an intent is forged, and a link is put in the way.
+# Of ten trials, so many forge an intent, and so many plant a link.
 INTENTS, LINKS = 2, 2
-# A restore of the row has so many changes of names.
+# A restore of `_link` renames and links so many times.
 CHANGES = 8
 
 
 def hostile_files(task: Task) -> Trials:
-    """Restore lists, intents and folders that were forged; look at what is outside."""
+    """Restore forged lists, intents and folders; check the files outside of them."""
     try:
         import pathspec  # type: ignore[import-not-found, unused-ignore] # noqa: F401, PLC0415 - is it there
     except ImportError:
@@ -128,7 +128,7 @@ def _tried(target: Target, count: int, chance: Chance) -> Iterator[str]:
 
 
 class _Home:
-    """The folder of a user, in which there are folders that others made."""
+    """The home folder of a user, with folders that other people made."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -143,7 +143,7 @@ class _Home:
         return path
 
     def strangers(self) -> Iterator[str]:
-        """What is there and was not put there by the user or a workspace."""
+        """The paths of files that neither the user nor a workspace made."""
         for place, folders, names in os.walk(self.path):
             if ".holdfast" in folders and place != self.path:
                 folders.remove(".holdfast")
@@ -172,7 +172,7 @@ def _hostile(chance: Chance, home: _Home) -> list[Entry]:
         parts.insert(chance.randrange(len(parts) + 1), chance.choice(WAYS_OUT))
         files[b"/".join(parts)] = (chance.choice((FILE, LINK, FOLDER)), b"")
     entries = [(path, *files[path]) for path in sorted(files)]
-    if way == 5:  # noqa: PLR2004 - and what is wrong is not even in order
+    if way == 5:  # noqa: PLR2004 - one of six; a path comes twice
         entries += entries[:1]
     return entries
 
@@ -228,7 +228,7 @@ def _refuses(call: Callable[[], object]) -> bool:
 
 
 def _intent(home: _Home, number: int, chance: Chance) -> Iterator[str]:
-    """A folder with a restore under way, which another person began."""
+    """Open a folder with a restore under way that another person began."""
     from holdfast.workspace import Workspace  # noqa: PLC0415 - Windows has none
 
     folder = home.folder(f"cloned{number}")
@@ -271,7 +271,7 @@ def _forge(folder: str, path: bytes) -> None:
 
 
 def _link(target: Target, home: _Home, number: int, chance: Chance) -> Iterator[str]:
-    """A folder becomes a link to another one while files in it are restored."""
+    """Turn a folder into a link to another one while its files are restored."""
     from holdfast.workspace import Workspace  # noqa: PLC0415 - Windows has none
     from holdfast.workspace._disk import Disk  # noqa: PLC0415
 
@@ -304,7 +304,7 @@ def _link(target: Target, home: _Home, number: int, chance: Chance) -> Iterator[
         thread.save({"n": 2}, files=workspace)
         _write(outside, "one")
         _write(outside, "two")
-        # As tests put one in its place.
+        # Tests replace the disk in the same way.
         workspace._disk = Planting()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         with suppress(HoldfastError):
             workspace.restore(thread, first)

@@ -40,7 +40,7 @@ def write(open_store: Open, name: str, tell: Tell) -> None:
 
 @dataclass
 class Rounds:
-    """A store that crash after crash is written to, and what it must hold."""
+    """A store whose writers are killed in rounds, and the saves it acknowledged."""
 
     open_to_write: Open
     open_to_check: Open
@@ -69,10 +69,11 @@ class Rounds:
         self._check(number)
 
     def _awaited(self) -> int:
-        """How many reports a writer makes at least: some are killed while they open.
+        """The number of reports to wait for; with 0 a writer is killed while it opens.
 
-        On a slow machine none would save in so short a life, so the first ones do, a
-        few times: a store that breaks its promises now and then is noticed.
+        On a slow machine a writer might never save in so short a life. The first
+        writers of a store are given time for several saves, so that a store that
+        breaks its promises only now and then is noticed.
         """
         if not self.acknowledged:
             return FIRST
@@ -104,7 +105,8 @@ class Rounds:
         if thread.head is None:
             return log
         history = thread.history(None, order="oldest")
-        # Of that moment: a server may still carry out what a killed writer asked for.
+        # Load the state of this listing: a server may still commit a killed writer's
+        # save.
         entries = thread.load(history[-1])["log"]
         for entry in entries:
             log[entry["writer"]].append(entry["n"])
@@ -133,13 +135,13 @@ def _saved(store: Store, told: int, name: str) -> list[str]:
 
 
 def ignore_repairs() -> None:
-    """What a store could repair by itself is reported, as it should be."""
+    """Ignore the warnings of a store that repairs itself: here they are expected."""
     for told in (".*was never finished", ".*wrong page checksums", ".*not synced"):
         warnings.filterwarnings("ignore", told, RuntimeWarning)
 
 
 def kills(task: Task) -> Trials:
-    """Kill writers until as many are dead as wanted."""
+    """Kill the wanted number of writers, in rounds on several stores."""
     ignore_repairs()
     killed, acknowledged, number = 0, 0, 0
     wrong: list[str] = []

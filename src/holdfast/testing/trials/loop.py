@@ -34,7 +34,7 @@ from holdfast.testing.trials.ways_back import (
     open_to_die,
 )
 
-# What each reply of the model pays, and to whom; the two to Ann stay two.
+# The payments of each reply of the model; both payments to Ann have to be made.
 REPLIES = (("1-ann", "2-bob"), ("3-ann",), ("4-eve",))
 REFS = [ref for refs in REPLIES for ref in refs]
 BESIDE = "5-sue"
@@ -45,7 +45,7 @@ RIVALS = 2
 
 @dataclass(frozen=True)
 class Death:
-    """When a process is killed: around a payment, or at its n-th write."""
+    """The moment at which a process is killed: around a payment, or at a write."""
 
     write: int = sys.maxsize
     payment: str = ""
@@ -65,7 +65,7 @@ ALIVE = Death()
 
 @dataclass
 class World:
-    """What tools change: a file, from which no store takes anything back."""
+    """The file of payments that the tools write; no store can take one back."""
 
     path: str
     death: Death = ALIVE
@@ -86,7 +86,7 @@ class World:
         return [pay]
 
     def paid(self) -> Counter[str]:
-        """How often each payment was really made."""
+        """The number of times that each payment was made."""
         if not os.path.exists(self.path):
             return Counter()
         with open(self.path) as file:
@@ -132,7 +132,7 @@ class Trial:
     # --- in a child -------------------------------------------------------------------
 
     def live(self, death: Death, tell: Tell) -> None:
-        """The loop, from where it stopped to its end or to its death."""
+        """Run the loop from the point where it stopped, to its end or its death."""
         world = World(self.world.path, death)
         with open_to_die(self.target, death.write, tell) as store:
             save = STRATEGIES[self.number % len(STRATEGIES)]
@@ -159,12 +159,12 @@ class Trial:
     # --- what is wrong ----------------------------------------------------------------
 
     def wrong(self, death: Death, way: str) -> Iterator[str]:
-        """Die, resume and finish; then go a way back, and ask for all of it again."""
+        """Die, resume and finish; go a way back, and ask for all payments again."""
         with self.target.open(STORE, durability="normal") as store:
             begin(store)
         first = Child(partial(self.live, death))
         before = first.wait()
-        # Some loops make fewer writes than the one that was counted.
+        # Some loops make fewer writes than the loop that was counted.
         if not first.was_killed and (first.status or death.payment):
             yield f"it ended with {first.status} instead of being killed"
         second = Child(partial(self.live, ALIVE))
@@ -186,7 +186,7 @@ class Trial:
             store.close()
 
     def _unlike(self, store: Store) -> Iterator[str]:
-        """What of the loop is not stored as it ended."""
+        """Each payment not made once, and each result or note that is not stored."""
         paid = self.world.paid()
         yield from (
             f"{ref} was paid {paid[ref]} times" for ref in REFS if paid[ref] != 1
@@ -204,14 +204,14 @@ class Trial:
             yield "a note is missing in the journal"
 
     def _pay_beside(self, store: Store, name: str) -> None:
-        """Make another payment to Sue, who may have had one."""
+        """Make one more payment to Sue."""
         ref = f"{5 + len(self.beside)}-sue"
         run = store.conversations.recorder(name, tools=self.world.tools)
         self.beside.append((ref, _pay(run, ref)))
         run.save()
 
     def _made_again(self, store: Store, name: str) -> Iterator[str]:
-        """What is forgotten, or paid again, when all is asked for once more."""
+        """Each payment that is forgotten, or made again when the model repeats it."""
         made = list(self.world.paid())
         thread = store.conversations.thread(name)
         behind = {effect.call_id for effect in thread.effects(left_behind=True)}
@@ -223,7 +223,7 @@ class Trial:
                 yield f"{ref} is taken for another payment: {result}"
         again = [ref for ref in self.world.paid() if ref not in made]
         yield from (f"{ref} was paid" for ref in again)
-        # What no line has done is not held back.
+        # A payment that was never made has to be made.
         _pay(run, "new-zoe")
         if not self.world.paid()["new-zoe"]:
             yield "a new payment was not made"
@@ -238,7 +238,7 @@ def _payee(ref: str) -> str:
 
 
 def _decide(run: Recorder, world: World, tell: Tell) -> None:
-    """Look what became of the calls of which it is not known."""
+    """Settle the interrupted calls: resolve those that were paid, repeat the others."""
     for call in run.interrupted():
         tell(["unknown", call.id])
         if world.paid()[call.id]:
@@ -248,7 +248,7 @@ def _decide(run: Recorder, world: World, tell: Tell) -> None:
 
 
 def _lost(before: list[Any], after: list[Any]) -> Iterator[str]:
-    """What a killed process had been told and the next one did not find."""
+    """Each report of the killed process that the next one did not find."""
     [found] = [told[1] for told in after if told[0] == "found"]
     said = [told[1] for told in before if told[0] == "said"]
     yield from (f"{text!r} is lost" for text in said if text not in found)
@@ -264,9 +264,9 @@ def _lost(before: list[Any], after: list[Any]) -> Iterator[str]:
 
 
 class _Meeting:
-    """Ids that two workers get together, so that neither writes before both have read.
+    """A source of ids that makes two workers meet, so that both read before one writes.
 
-    It is over when one of them comes alone.
+    When one worker waits in vain for a second, neither waits again.
     """
 
     def __init__(self) -> None:

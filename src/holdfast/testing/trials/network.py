@@ -1,4 +1,4 @@
-"""Requests without the token, from anywhere, to the MCP server over HTTP."""
+"""Requests without the token to the MCP server over HTTP are refused."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Request(NamedTuple):
 
 
 class Server(NamedTuple):
-    """Where the server listens, and the token that lets one in."""
+    """The port and the token of a server that was started."""
 
     port: int
     token: str

@@ -1,4 +1,4 @@
-"""The power of a simulated disk is cut: what was acknowledged is there afterwards."""
+"""The power of a simulated disk is cut: acknowledged saves are there afterwards."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ from holdfast.testing.trials.scenario import (
 )
 from holdfast.testing.trials.task import Target, Task, Trials
 
-# How likely a call of the disk is the last one, and one between two files of a folder
-# that change together: there are few such calls, and a cut there can do most harm.
+# The probability of a cut at a call of the disk, and at a call between the changes of
+# two files of a folder that belong together: these are few, and the most dangerous.
 CUT, CUT_BETWEEN = 0.03, 0.3
 REOPENED = 0.15
 STEPS = 10
-# With so many cuts of the simulated disk, real file systems are cut too: a tenth.
+# From MANY cuts of the simulated disk on, real file systems are cut too, a tenth as
+# often.
 MANY, REAL = 200, 10
-# After so many machines one begins with an empty disk.
+# Of so many machines one begins with an empty disk.
 FRESH = 5
 
 
@@ -97,7 +98,7 @@ class Machine:
             self.cuts[name] = len(self.states)
 
     def allowed(self, seen: int) -> list[object]:
-        """What a cut may leave when so many states had been seen."""
+        """The states that a cut may leave after ``seen`` states of the store."""
         first = max(0, seen - 1) if self.durability == "full" else 0
         return self.states[first : seen + 1]
 
@@ -172,7 +173,7 @@ def cuts(
     chance: random.Random,
     machine: Callable[..., Machine] = Machine,
 ) -> Iterator[tuple[Machine, str, int]]:
-    """Cut the power of machine after machine, most with the disk of the one before.
+    """Cut the power of many machines; most begin with the disk of the one before.
 
     Gives each machine with the folder that a cut left, and how many states had been
     seen by then.
@@ -195,7 +196,7 @@ def cuts(
 
 
 def found_after(folder: str, place: str) -> tuple[object, list[str]]:
-    """What is in the store after a cut, and what is wrong with it."""
+    """The dump of the store that a cut left, and its problems."""
     path = copy_folder(folder, f"{folder}-reopened", place)
     with holdfast.open(path, durability="normal", cache_size=0) as store:
         found = dump(store)
@@ -207,7 +208,7 @@ def found_after(folder: str, place: str) -> tuple[object, list[str]]:
 
 
 def power_cuts(task: Task) -> Trials:
-    """Cut the power, and compare what is left with what was acknowledged."""
+    """Cut the power, and compare the store that is left with the acknowledged saves."""
     ignore_repairs()
     wrong: list[str] = []
     done = 0

@@ -31,7 +31,7 @@ TICK = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a row came to on one kind of store.
+    """The result of a row on one kind of store.
 
     ``wrong`` of ``count`` trials did not hold; ``wanted`` is how many there had to be.
     """
@@ -109,12 +109,12 @@ class _Running:
 
     def __post_init__(self) -> None:
         self.child = Child(partial(_work, self.job))
-        # Also done by the child: whichever is first, the group is there in time.
+        # The child does it as well, so that the group exists before either needs it.
         with contextlib.suppress(OSError):
             os.setpgid(self.child.pid, self.child.pid)
 
     def read(self) -> None:
-        """Take in what the row has reported by now."""
+        """Read the reports of the row that have arrived."""
         read = os.read(self.child.fileno(), 1 << 16)
         self.is_over = self.is_over or not read
         *lines, self.waiting = (self.waiting + read).split(b"\n")
@@ -126,7 +126,7 @@ class _Running:
                 self.reported = report
 
     def has_ended(self) -> bool:
-        """Whether the row is done, or has taken too long and is ended."""
+        """True if the process of the row has ended, or has run past its limit."""
         return self.is_over or self._seconds() > self.job.limit
 
     def _seconds(self) -> float:
@@ -139,7 +139,7 @@ class _Running:
         self.child.wait()
 
     def result(self) -> Result:
-        """What the row came to; its processes are ended."""
+        """End the processes of the row; returns its result."""
         seconds = self._seconds()
         self.end()
         shutil.rmtree(self.job.target.folder, ignore_errors=True)
@@ -184,7 +184,7 @@ def _listen(running: list[_Running]) -> None:
 def _work(job: Job, tell: Tell) -> None:
     os.setpgid(0, 0)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    # What its children say when they are killed would be in the way of the table.
+    # Messages of killed children would appear within the table of results.
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
     tell(_report(job, tell))

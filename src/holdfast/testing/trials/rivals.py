@@ -25,7 +25,7 @@ PATIENCE = 60.0
 def increment(store: Store, rank: int, count: int) -> object:  # noqa: ARG001 - as all tasks
     """Count up by compare-and-swap until this process has won so often.
 
-    All begin with the first version, so that all but one lose it, however they meet.
+    Every process begins by creating the thread, so all but one get a conflict.
     """
     thread = store.thread("counter")
     conflicts = wins = value = 0
@@ -47,7 +47,7 @@ def increment(store: Store, rank: int, count: int) -> object:  # noqa: ARG001 - 
 
 
 def is_one_line(thread: Thread) -> bool:
-    """Whether history is a chain of parents with steps 1, 2, 3 ..."""
+    """True if the history is a chain of parents with steps 1, 2, 3 ..."""
     line = thread.history(None, order="oldest")
     parents = [None, *(checkpoint.id for checkpoint in line)][:-1]
     return [c.step for c in line] == list(range(1, len(line) + 1)) and [
@@ -66,7 +66,7 @@ def _counting(target: Target, rank: int, count: int, gate: Gate, tell: Tell) -> 
 
 
 def compare_and_swap(task: Task) -> Trials:
-    """Processes count up one number, each so often that together it is enough."""
+    """Processes count up one number together, each its share of the trials."""
     each = -(-task.count // PROCESSES)
     task.target.open(STORE).close()
     gate = Gate(PROCESSES)
@@ -104,7 +104,7 @@ def _miscounted(store: Store, total: int) -> Iterator[str]:
 class Operation(NamedTuple):
     """An append or a read as its process saw it; ``end`` is 0 if it never ended.
 
-    ``length`` is that of the list that was read, and ``digest`` belongs to it.
+    ``length`` and ``digest`` are those of the list that was read.
     """
 
     name: str
@@ -161,7 +161,7 @@ def history(task: Task) -> Trials:
 
 
 def _with_a_victim(children: list[Child], chance: random.Random) -> list[Operation]:
-    """What the children did, of which one is killed on the way."""
+    """Kill one of the children on the way; the operations that all reported."""
     victim = chance.choice(children)
     told = [victim.report() for _ in range(chance.randrange(1, 100))]
     victim.kill()
@@ -181,7 +181,7 @@ def _found(store: Store) -> tuple[list[str], list[int]]:
 def contradictions(
     done: list[Operation], log: list[str], steps: list[int]
 ) -> Iterator[str]:
-    """What no order of the operations, one after the other, could have given."""
+    """The observations that no serial order of the operations explains."""
     at = {item: n for n, item in enumerate(log, 1)}
     if len(at) != len(log):
         yield f"{len(log) - len(at)} items are there twice"
@@ -196,7 +196,7 @@ def contradictions(
 
 
 def _stale(done: list[Operation], length: Callable[[Operation], int]) -> Iterator[str]:
-    """Operations that did not see what had ended before they began."""
+    """The operations that did not see all that had ended before they began."""
     ended = sorted((o for o in done if o.end), key=lambda o: o.end)
     newest, next_end = 0, 0
     for operation in sorted(ended, key=lambda o: o.begin):

@@ -114,7 +114,7 @@ def build_agents(path: str) -> None:
         store.agents.checkpoint("scout", "early", id="early")
         talks.add("grown", said(4))
         store.agents.checkpoint("scout", "pinned", id="pinned")
-        # What a restore has to do: rewind, revive, remove and replace.
+        # A restore then has to rewind, revive, remove and replace.
         talks.add("grown", said(5))
         talks.delete("gone", "remade")
         talks.create("remade", agent="scout", owner="bob", messages=[said(6)])
@@ -259,7 +259,7 @@ OPERATIONS: dict[str, Callable[[Store], None]] = {
     "prune": _prune,
 }
 
-# Calls of more than one transaction: every state between their steps is a whole one.
+# The steps of each call; the state after each step is a whole one.
 STEPS: dict[str, list[Step]] = {
     **{name: [operation] for name, operation in OPERATIONS.items()},
     "compact": [lambda store: store.delete("other"), lambda store: store.compact()],
@@ -273,7 +273,7 @@ def build_for(call: str, path: str) -> None:
 
 
 def dump(store: Store) -> object:
-    """Everything a store holds, as values that compare equal when it is the same."""
+    """The whole content of a store, as values that can be compared."""
     found = [*store.threads(limit=None), *store.threads(kind="pin", limit=None)]
     threads = sorted(found, key=lambda thread: thread.id)
     return {
@@ -298,12 +298,12 @@ def _content(store: Store, name: str) -> object:
 
 
 def problems_of(store: Store) -> list[str]:
-    """What the store's own check finds wrong."""
+    """The problems that `Store.verify` finds, as texts."""
     return [str(problem) for problem in store.verify().problems]
 
 
 def lost_appends(store: Store, acknowledged: int) -> list[str]:
-    """What is wrong with the log of a chat that so many saves were appended to."""
+    """The problems of a store, and the loss of appends that it acknowledged."""
     found = len(store.thread("chat").load()["log"])
     is_lost = found < acknowledged
     lost = [f"{acknowledged} saves acknowledged, {found} are there"] if is_lost else []
@@ -311,7 +311,7 @@ def lost_appends(store: Store, acknowledged: int) -> list[str]:
 
 
 def address(folder: str, place: str = FILE_PLACE) -> str:
-    """What to open for a store at a place in a folder."""
+    """The URL of a store at a place in a folder."""
     kind, colon, name = place.rpartition(":")
     return f"{kind}{colon}{os.path.join(folder, name)}"
 
@@ -326,14 +326,14 @@ def files_of(url: str) -> list[str]:
 
 
 def copy_folder(source: str, target: str, place: str = FILE_PLACE) -> str:
-    """A fresh copy of a closed or abandoned store; returns what to open."""
+    """Make a fresh copy of a closed or abandoned store; returns its URL."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)
     return address(target, place)
 
 
 def goes_on(store: Store) -> str | None:
-    """What is wrong with the next save of a store, if anything is."""
+    """Save once more; returns what is wrong with that save, or ``None``."""
     thread = store.thread("afterwards")
     before = thread.step
     try:
@@ -346,5 +346,5 @@ def goes_on(store: Store) -> str | None:
 
 
 def lazy_disk(name: str) -> FaultyDisk:
-    """A disk that never syncs: a killed process loses nothing by that."""
+    """A disk that never syncs; the system keeps the writes of a killed process."""
     return FaultyDisk(name, syncing=False)

@@ -269,7 +269,7 @@ ROWS = (
 
 
 STORES = ("file", "dir")
-# A row that takes longer hangs: seconds.
+# Seconds after which a row counts as hung.
 LIMITS = {"quick": 120.0, "full": 3600.0}
 
 
@@ -282,7 +282,7 @@ def selftest(
     progress: Progress | None = None,
     finished: Finished | None = None,
 ) -> list[Result]:
-    """Run the rows of the scorecard, and say what each came to.
+    """Run the rows of the scorecard; returns the result of each.
 
     ``stores`` are ``"file"``, ``"dir"``, addresses of PostgreSQL servers, or schemes of
     other installed backends. ``only``
@@ -327,7 +327,7 @@ def _row(name: str) -> Row:
 
 @contextlib.contextmanager
 def _targets(stores: Sequence[str], at: str | None) -> Generator[list[Target]]:
-    """Targets in a temporary folder; all that they made is removed afterwards."""
+    """Targets in a temporary folder, which is removed afterwards with their schemas."""
     folder = tempfile.mkdtemp(prefix="holdfast-selftest-", dir=at)
     targets: list[Target] = []
     try:

@@ -1,4 +1,4 @@
-"""What was erased is in no file any more; what is encrypted is in none at any time."""
+"""Erased text is in no file any more; encrypted text is in no file at any time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _fill(store: Store, name: str, canary: str) -> None:
 
 
 def _copies(folder: str, canary: str) -> list[str]:
-    """Where a text is in the files of a folder."""
+    """One message for each file of a folder that has a text in its content or name."""
     found: list[str] = []
     for place, _, names in os.walk(folder):
         for name in names:
@@ -55,7 +55,7 @@ def erasure(task: Task) -> Trials:
         child.wait()
         if not child.was_killed:
             wrong.append(f"the erasure ended with status {child.status}")
-        # Also in the log, which closing would have put into the file and removed.
+        # The log is searched too: closing the store would have removed it.
         wrong += _copies(target.folder, canary)
         with target.open("store") as store:
             wrong += _revived(store, canary)
@@ -93,7 +93,7 @@ def _revived(store: Store, name: str) -> list[str]:
 
 
 def key_option(key: bytes) -> OpenOptions:
-    """The option of opening with a key; a row that needs it is not run without."""
+    """The option of opening with a key; raises `NotRun` where there are no keys."""
     if "key" not in OpenOptions.__annotations__:
         raise NotRun("this version has no keys")
     if importlib.util.find_spec("cryptography") is None:
@@ -123,7 +123,7 @@ def encryption(task: Task) -> Trials:
 
 
 def repeated_nonces(count: int) -> int:
-    """How many of so many contents, encrypted by several threads, repeat a nonce."""
+    """Encrypt ``count`` contents on several threads; the number of repeated nonces."""
     # The package that it needs is optional.
     from holdfast.keys._ciphers import (  # noqa: PLC0415
         ID,

@@ -24,12 +24,12 @@ END = (
     " where application_name = %s and pid <> pg_backend_pid()"
 )
 ATTEMPTS = 20
-# Between two times that connections are ended; a save recovers in less.
+# Seconds between two times that connections are ended; a save recovers in less.
 PAUSE = 0.3
-# What a save may take with its recovery, on a busy machine.
+# The longest time of a save with its recovery, on a busy machine.
 RECOVERY = 10.0
 PATIENCE = 2.0
-# What a call may take beyond its timeout, on a busy machine.
+# The longest time of a call beyond its timeout, on a busy machine.
 GRACE = 5.0
 TCP_PORT = 5432
 
@@ -97,7 +97,7 @@ def _saved(thread: Thread, n: int) -> bool:
 
 
 def _reported(child: Child) -> int:
-    """How many connections a child has ended since it was last asked."""
+    """The number of connections in the child's next report, 0 if there is none yet."""
     ready, _, _ = select.select([child], [], [], 0)
     return int(child.report() or 0) if ready else 0
 
@@ -138,7 +138,7 @@ def _forward(one: socket.socket, others: dict[socket.socket, socket.socket]) -> 
 
 
 def hung_server(task: Task) -> Trials:
-    """Stop what stands between us and the server: every call ends in time."""
+    """Stop a proxy in front of the server: every call ends in time."""
     conninfo = import_extra("psycopg.conninfo", "PostgreSQL", "postgres")
     parts = conninfo.conninfo_to_dict(task.target.address)
     if parts.get("sslmode") in {"verify-full", "verify-ca"}:

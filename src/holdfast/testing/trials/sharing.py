@@ -59,11 +59,11 @@ def _fork(store: Store, count: int) -> list[str]:
 
 
 def _fork_within_a_save(target: Target, patience: float) -> list[str]:
-    """Fork while another thread saves: the child inherits no half of that.
+    """Fork while another thread saves: the child does not inherit half a save.
 
     The fork waits for the save, or after some time leaves the child a closed store.
     """
-    # Newer versions of Python warn of what is tried here.
+    # Newer versions of Python warn about a fork beside other threads.
     warnings.filterwarnings("ignore", ".*multi-threaded", DeprecationWarning)
     name, disk = f"within {patience}", lazy_disk("held")
     is_waiting = patience > HELD
@@ -94,7 +94,7 @@ def _fork_within_a_save(target: Target, patience: float) -> list[str]:
 
 def _save_in_fork(store: Store, tell: Tell) -> None:
     """In a child: save with the store of the parent, unless it is closed."""
-    # It may wait for a lock that nobody gives back.
+    # End the child if it waits for a lock that a thread of the parent holds.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(LIMIT)
     try:
@@ -115,7 +115,7 @@ def _thread(store: Store, count: int) -> list[str]:
 
 
 def _interleave(store: Store) -> list[str]:
-    """Save while the history is being read, which must not wait for itself."""
+    """Save while the history is read in a loop, which must not block itself."""
     thread = store.thread("read and written")
     for n in range(3):
         thread.save({"n": n})

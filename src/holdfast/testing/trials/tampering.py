@@ -1,4 +1,4 @@
-"""A change of the file by one who has no key is noticed."""
+"""A change of an encrypted file that is made without its key is noticed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _remove_thread(db: apsw.Connection, chance: random.Random) -> None:
     db.execute("delete from thread where number = ?", chance.choice(numbers))
 
 
-# --- the log of moves; what is changed in its middle is noticed without a seal --------
+# --- the log of moves; a change in its middle is noticed without a seal ---------------
 
 
 def _delete_move(db: apsw.Connection, chance: random.Random) -> None:
@@ -80,7 +80,7 @@ def _swap_moves(db: apsw.Connection, chance: random.Random) -> None:
 
 
 def _copy_move(db: apsw.Connection, chance: random.Random) -> None:
-    """A move of another thread, behind all of this one."""
+    """Copy a move of another thread behind the moves of this one."""
     db.execute(
         "insert into move select (select max(seq) from move) + 1, 1, kind, source,"
         " target, moved_at, 0 from move where seq = ?",
@@ -89,7 +89,7 @@ def _copy_move(db: apsw.Connection, chance: random.Random) -> None:
 
 
 def _replay_moves(db: apsw.Connection, _: random.Random) -> None:
-    """The log as it was, with only its newest move as it is."""
+    """Delete the move before the newest, as if an older log had got the newest."""
     [(newest,)] = db.execute("select max(seq) from move where thread = 1")
     [(last,)] = db.execute(
         "select max(seq) from move where thread = 1 and seq < ?", [newest]
@@ -193,7 +193,7 @@ def _repair_moves(db: apsw.Connection) -> None:
 def _noticed(
     target: Target, name: str, seal: str | None, options: OpenOptions
 ) -> list[str]:
-    """What is noticed by verifying against the seal, or by reading every thread."""
+    """The problems that `verify` finds, or the error of verifying or reading."""
     try:
         with target.open(name, **options) as store:
             found = cast("Any", store).verify(seal=seal).problems

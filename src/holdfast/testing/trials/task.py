@@ -1,4 +1,4 @@
-"""A row of the scorecard, and what its trials are given: where, and how often."""
+"""A row of the scorecard, and the target and number of its trials."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Effort: TypeAlias = Literal["quick", "full"]
 
 FILE, FOLDER, SERVER = "file", "dir", "postgresql"
 ALL = (FILE, FOLDER, SERVER)
-# In a folder or on a server a trial takes about so many times as long as in a file,
-# and a full run makes fewer.
+# In a folder or on a server a trial takes about so many times as long as in a file, so
+# a full run makes fewer.
 SLOWNESS = 4
 CONNECT_SECONDS = 10
 _SERVER = re.compile(r"postgres(ql)?://")
@@ -36,7 +36,7 @@ class Target:
     """A kind of store, and a folder of its own in which such stores are made.
 
     ``kind`` is ``"file"``, ``"dir"``, the address of a PostgreSQL server, or the scheme
-    of another installed backend. What is made on a server are schemas whose names
+    of another installed backend. On a server the trials make schemas whose names
     begin with ``prefix``.
     """
 
@@ -48,7 +48,7 @@ class Target:
 
     @property
     def place(self) -> str:
-        """Where a store is within a folder, for rows that copy whole folders."""
+        """The place of a store within a folder, for rows that copy whole folders."""
         places = {FILE: FILE_PLACE, FOLDER: FOLDER_PLACE}
         return places.get(self.kind, f"{self.kind}:store")
 
@@ -71,7 +71,7 @@ class Target:
         return holdfast.open(url, **options)
 
     def open_async(self, name: str, **options: Unpack[OpenOptions]) -> Opening:
-        """As `open`, for the async API."""
+        """A store of this kind by its name, for the async API."""
         return holdfast.open_async(self.url(name), **self._options(name, options))
 
     def open_on(
@@ -81,7 +81,7 @@ class Target:
         return disk.open(path, **options)
 
     def url(self, name: str) -> str:
-        """What to open for a store."""
+        """The URL of a store."""
         if self.kind == FILE:
             return self.path(name)
         if self.kind == SERVER:
@@ -98,13 +98,13 @@ class Target:
         return f"{self.prefix}_{zlib.crc32(self.path(name).encode()):08x}"
 
     def check(self) -> None:
-        """Raise unless the server, if it is one, can be reached."""
+        """Connect to the server, if it is one; raises if it cannot be reached."""
         if self.kind != SERVER:
             return
         psycopg = import_extra("psycopg", "PostgreSQL", "postgres")
         try:
             psycopg.connect(self.address, connect_timeout=CONNECT_SECONDS).close()
-        except psycopg.ProgrammingError:  # its text has what could not be parsed
+        except psycopg.ProgrammingError:  # its text may have the password
             problem = "its address is not understood"
         except psycopg.Error as error:
             problem = str(error).strip()
@@ -114,7 +114,7 @@ class Target:
         raise HoldfastError(text, code="cannot_open")
 
     def discard(self, name: str) -> None:
-        """Remove a store that is no longer needed, so that many need no more room."""
+        """Remove a store that is no longer needed, to free its space."""
         if self.kind == SERVER:
             self._drop(self._schema(name))
             return
@@ -124,7 +124,7 @@ class Target:
                 shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
     def remove(self) -> None:
-        """Drop what was made on a server; the folder belongs to the caller."""
+        """Drop the schemas made on a server; the folder belongs to the caller."""
         if self.kind == SERVER:
             self._drop(self.prefix)
 
@@ -156,7 +156,7 @@ class NotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How often a promise was tried, and each time that it did not hold."""
+    """The number of trials of a promise, and a text for each that failed."""
 
     count: int
     wrong: list[str]
@@ -165,7 +165,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a row is given: where to try, how often, and a source of chance.
+    """The arguments of a row: a target, the number of trials, a source of randomness.
 
     ``progress`` is to be called now and then with the share that is done.
     """
@@ -184,7 +184,7 @@ class Task:
 class Row:
     """A promise of the scorecard.
 
-    ``quick`` and ``full`` are how many trials are wanted, of what ``unit`` says.
+    ``quick`` and ``full`` are the numbers of trials, counted in ``unit``.
     ``kinds`` are the kinds of stores to which it applies; a row for all of them is
     also for backends of other packages.
     """
@@ -199,11 +199,11 @@ class Row:
     kinds: tuple[str, ...] = (FILE, FOLDER)
 
     def applies_to(self, kind: str) -> bool:
-        """Whether it can be run on a kind of store."""
+        """True if the row can be run on a kind of store."""
         return kind in self.kinds or (kind not in ALL and self.kinds == ALL)
 
     def wanted(self, effort: Effort, kind: str) -> int:
-        """How many trials are wanted on a kind of store."""
+        """The number of trials that are wanted on a kind of store."""
         if effort == "quick":
             return self.quick
         is_slower = FILE in self.kinds and kind != FILE

@@ -1,6 +1,6 @@
-"""Something is done once by a process that is killed, and is not done anew later.
+"""Ways back to before an action that a killed process made: rewind, fork, restore ...
 
-There are ways back to before it was done: it must still count as done after each.
+After each of them the action must still count as done, and must not be repeated.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ TALK = "talk"
 # The label of the first checkpoint of the conversation, and the agent's checkpoint.
 START = "start"
 
-# Does something on a conversation that must not be done twice.
+# An action on a conversation that must not be made twice.
 Act: TypeAlias = Callable[[Store, str], None]
-# Where to go on: a store, and a conversation in it that has its first messages only.
+# A store, and a conversation in it that is back at its first messages.
 Place: TypeAlias = tuple[Store, str]
 WayBack: TypeAlias = Callable[[Target, Store, Act], Place]
 
 
 def begin(store: Store) -> None:
-    """Make the conversation, and what leads back to its beginning."""
+    """Make the conversation, and a label and an agent checkpoint of its beginning."""
     store.agents.save(Agent(id=AGENT))
     run = store.conversations.recorder(TALK, agent=AGENT)
     run.add({"role": "user", "content": "Begin."})
@@ -70,7 +70,7 @@ def _merged(target: Target, store: Store, act: Act) -> Place:
     side = thread.fork("conversation:side")
     act(store, "side")
     thread.merge(side)
-    # What the side has done is done here, and what is done now comes on top of it.
+    # The action of the side counts here too; this one is made in addition.
     act(store, TALK)
     return _rewound(target, store, act)
 
@@ -138,7 +138,7 @@ def open_to_die(target: Target, write: int, tell: Tell) -> Generator[Store]:
 
 
 def count_writes(work: Callable[[int, Tell], None]) -> int:
-    """How many writes the work of a child makes that is left alone."""
+    """The number of writes that the work of a child makes when it is not killed."""
     told = Child(partial(work, sys.maxsize)).wait()
     # If it failed, the trials will say so.
     return int(told[-1][1]) if told and told[-1][0] == "writes" else 1
