@@ -110,7 +110,7 @@ def no_deadlock():
 
 @pytest.fixture(autouse=True)
 def back_home():
-    """The folder of a test that passed is removed, and nobody may be left in it."""
+    """Leave the folder of a test: it is removed if the test passed."""
     yield
     os.chdir(HOME)
 

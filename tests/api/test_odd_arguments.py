@@ -56,7 +56,7 @@ CALL = {"id": "call-1", "name": "look", "arguments": {}}
 
 
 class Forgotten:
-    """What a call of an async function gives, where nobody awaited it."""
+    """The result of an async function that the caller forgot to await."""
 
     def __await__(self) -> Iterator[None]:
         yield
@@ -70,7 +70,7 @@ def elsewhere() -> holdfast.Checkpoint:
 
 FOREIGN = elsewhere()
 
-# Each makes a value anew: one that is used up or changed must not reach the next call.
+# Each makes a new value, because a call may use up or change the one it gets.
 ODD: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "empty": lambda: "",
@@ -117,7 +117,7 @@ ODD: dict[str, Callable[[], Any]] = {
 }
 
 
-# What the other parameters get, by their names; a function makes it anew.
+# Values for the other parameters, by name; a function makes a new one for each call.
 GOOD: dict[str, Any] = {
     "a": "@",
     "agent": lambda: Agent(id="planner"),

@@ -71,7 +71,7 @@ def fill(store, name):
 
 
 class Foreign:
-    """What somebody has got hold of from the other scope."""
+    """Records, cursors and ids of the other scope that a caller has got hold of."""
 
     def __init__(self, store):
         chat = store.thread("b-chat")
@@ -555,7 +555,7 @@ class Pair:
         self.alone.close()
 
     def fill(self):
-        """Make both; gives what somebody may have of the other scope."""
+        """Fill both stores; returns the objects of the other scope."""
         for store in (self.beside, self.alone):
             fill(store.scope("A"), "a")
         self.ids.begin("b")

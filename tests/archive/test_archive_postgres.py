@@ -60,7 +60,7 @@ def test_others_save_while_an_archive_comes_in(place, archive, door):
         assert store.verify().ok
         assert seqs == sorted(seqs)
         assert len(seqs) == len(set(seqs))
-        # Whoever followed the feed meanwhile was never led past what was still to come.
+        # No cursor that the feed gave meanwhile was beyond the imported checkpoints.
         brought = {c.seq for c in store.thread("chat").history(all=True)}
         assert max(followed) < min(brought)
 

@@ -76,7 +76,7 @@ def open_terminal(typed: str, columns: int = COLUMNS) -> tuple[int, int]:
 
 
 def shown_on(parent: int) -> str:
-    """What a terminal shows until nobody uses it any more."""
+    """All output of a terminal, until the last program has closed it."""
     shown = bytearray()
     with contextlib.suppress(OSError):  # EIO: the other side has closed it
         while block := os.read(parent, 65_536):

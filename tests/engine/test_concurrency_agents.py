@@ -1,4 +1,4 @@
-"""Whoever goes first, at whatever moment: every checkpoint of an agent stays whole."""
+"""A rival writes before any call of an operation: agent checkpoints stay whole."""
 
 import os
 from functools import partial
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.processes
 
 
 class Interrupted:
-    """A backend that lets somebody else go first, once, before its n-th call."""
+    """A backend that runs a rival once, before its n-th call."""
 
     blocking = True
 

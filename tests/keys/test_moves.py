@@ -222,7 +222,7 @@ def test_the_proofs_of_moves_survive_all_that_a_store_does(url, tmp_path):
         for store in (again, copy, salvaged, imported):
             assert store.verify().problems == ()
             thread = store.thread("one")
-            if store is not salvaged:  # which saves the states anew
+            if store is not salvaged:  # it has new saves of the states
                 assert [move.kind for move in thread.moves(None)] == kinds
             before = thread.load()
             thread.rewind("@2")

@@ -210,7 +210,7 @@ TAMPERING = [
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A store with two threads of an owner, and one of nobody."""
+    """A store with two threads of an owner, and one without an owner."""
     path = tmp_path_factory.mktemp("whole") / "store.db"
     with holdfast.open(str(path), key=KEY, durability="normal") as store:
         for name in ("one", "two"):

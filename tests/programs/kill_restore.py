@@ -78,7 +78,7 @@ def wrong(place: Path, first: object, second: object, *, state: bool) -> str | N
         is_half = state and found == first and thread.load() != {"turn": 1}
         if is_half and not is_refused(thread, workspace):
             return "the files are back and the state is not"
-        # Nobody has changed a file, so it can go back to the head as well.
+        # No file was changed since, so a restore of the head succeeds as well.
         workspace.restore(thread, "@", state=state)
         there = workspace.scan().tree.entries
         if any(there.get(p) != e for p, e in thread.files().entries.items()):

@@ -375,7 +375,7 @@ class Forgetful(Target):
 
 
 class Endless(Target):
-    """Stores that never begin their log anew."""
+    """Stores that never restart their write-ahead log."""
 
     def open(self, name, **options):
         store = super().open(name, **options)
@@ -434,7 +434,7 @@ class Following(Target):
 
 
 class Unchecked(Target):
-    """Lists of files whose paths nobody looks at."""
+    """Stores that do not check the paths in lists of files."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)

@@ -343,7 +343,7 @@ def json_of(chance: random.Random, depth: int = 0) -> str:
 
 
 class Served:
-    """A store in memory that is made anew after some calls."""
+    """A store in memory that is replaced by a new one after some calls."""
 
     def __init__(self) -> None:
         self.store, self.calls = filled(":memory:"), 0

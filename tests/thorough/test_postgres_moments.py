@@ -1,4 +1,4 @@
-"""Two calls on PostgreSQL at the same moment: whoever is first, the store is sound."""
+"""Two calls on PostgreSQL at the same moment, in any order: the store stays sound."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_calls_at_the_same_moment_leave_a_sound_store(call, original):
     with holdfast.open(url, pool=(1, 1)) as one, holdfast.open(url, pool=(1, 1)) as two:
         for number, rivals in list(enumerate(rivals_of(call)))[first::EVERY]:
             original.restore()
-            # The numbers begin anew as well: nothing known before is true.
+            # The numbers start again as well, so the caches hold wrong records.
             one.runner.context.cache.clear()
             two.runner.context.cache.clear()
             for thread in one.threads():

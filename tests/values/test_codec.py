@@ -336,7 +336,7 @@ class Opaque:
 
 
 def callback() -> None:
-    """Stands for a function somebody leaves in a state."""
+    """A function that a caller has left in a state."""
 
 
 REFUSED: dict[str, tuple[object, str]] = {

@@ -1,4 +1,4 @@
-"""Pictures of the page, compared to stored ones; made anew with UPDATE_PICTURES=1."""
+"""Pictures of the page, compared to stored ones; UPDATE_PICTURES=1 replaces those."""
 
 from __future__ import annotations
 

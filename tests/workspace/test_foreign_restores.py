@@ -62,7 +62,7 @@ def killed(tmp_path, folder):
 
 
 def forge(folder, paths):
-    """What somebody else puts into a folder: an intent that writes some files."""
+    """Put an attacker's intent into a folder, which would write some files."""
     stage = folder / ".holdfast" / "restore"
     (stage / "new").mkdir(parents=True)
     (stage / "old").mkdir()

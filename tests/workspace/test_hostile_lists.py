@@ -1,4 +1,4 @@
-"""Lists of files that somebody else made: no path leads out of the folder."""
+"""Lists of files that an attacker made: no path leads out of the folder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ HOSTILE = {
 
 @pytest.fixture
 def given(tmp_path):
-    """A store that somebody else made: for each hostile list a thread of its name."""
+    """A store that an attacker made, with a thread for each hostile list."""
     with holdfast.open(tmp_path / "given.db") as store:
         for name, entries in HOSTILE.items():
             thread = store.thread(name)

@@ -315,7 +315,7 @@ def test_what_has_not_changed_costs_nothing():
 
 @dataclass
 class Order:
-    """A class that nobody allowed."""
+    """A class that is missing in `allow`."""
 
     number: int
 

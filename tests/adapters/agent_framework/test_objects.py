@@ -112,7 +112,7 @@ CONTENTS = [
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content.type)
 def test_messages_come_back_with_all_that_they_hold(content):
     message = Message("assistant", [content], message_id="m", author_name="ann")
-    content.raw_representation = object()  # of the provider, which nobody stores
+    content.raw_representation = object()  # the provider's, never stored
 
     [found] = back([message])
 

@@ -320,7 +320,7 @@ class Kept:
         self.saver.delete_thread(source)
 
     def fork(self, step):
-        # A fork begins with an empty journal: what waits would begin anew.
+        # A fork begins with an empty journal: interrupted tasks would start again.
         is_begun = self.store.thread(self.name).head is not None
         if is_begun and not self.theirs.get_state(thread("t")).tasks:
             source, self.name = self.name, f"fork {step}"

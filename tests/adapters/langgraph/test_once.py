@@ -591,7 +591,7 @@ def test_a_subgraph_that_pauses_goes_on_without_paying_again(saver, run, bank):
 
 
 def test_a_fork_at_a_subgraph_does_not_pay_again(store, bank):
-    """The subgraph begins anew in the fork, and the model asks again."""
+    """The subgraph starts again in the fork, and the model asks again."""
     model = Model([("bob", 5)], "done", [("bob", 5)], "done")
     inner = agent(model, [once(bank.tool())]).compile()
     graph = around(inner, checkpointer=HoldfastSaver(store))

@@ -516,7 +516,7 @@ def test_an_empty_file_is_damaged(url, folder, two):
         assert store.thread("other").load()["n"] == 4
 
 
-# --- brought by somebody else ---------------------------------------------------------
+# --- brought by an attacker -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(

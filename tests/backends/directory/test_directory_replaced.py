@@ -1,4 +1,4 @@
-"""Files that somebody else replaces, moves or keeps in Git, while a store is open."""
+"""Files that another program replaces, moves or keeps in Git beside an open store."""
 
 import shutil
 import subprocess

@@ -138,7 +138,7 @@ def test_an_archive_is_taken_in_once_when_the_last_answer_is_lost(cable, emptied
 
 
 def _is_waiting(place):
-    """Whether somebody has committed and waits for a standby, and so has no answer."""
+    """True if a session has committed and waits for a standby, so has no answer."""
     return place.run(f"select pid {OURS} and wait_event = 'SyncRep'")
 
 

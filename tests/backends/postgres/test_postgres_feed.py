@@ -1,4 +1,4 @@
-"""The feed on PostgreSQL: complete whoever commits when, and told at once."""
+"""The feed on PostgreSQL: complete in any order of commits, and told at once."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _said(text):
 
 @pytest.fixture
 def patient(monkeypatch):
-    """Nobody looks again without being told."""
+    """Make listeners wait for notifications only, without reading again."""
     monkeypatch.setattr(listener, "LISTEN_SECONDS", 3600)
 
 
@@ -234,7 +234,7 @@ def test_all_who_wait_are_woken_on_one_connection(place, patient):
             waiting = [pool.submit(store.changes, timeout=120) for _ in range(20)]
             _wait_until(lambda: _is_listening(place))
 
-            # With so many who wait there is still a connection for whoever works.
+            # Beside twenty listeners there is still a connection for a save.
             saved = store.thread("a").save({"n": 1})
 
             assert {_subjects(w.result())[0] for w in waiting} == {saved.id}

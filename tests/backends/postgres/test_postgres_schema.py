@@ -49,7 +49,7 @@ def place(address):
 
 @contextlib.contextmanager
 def role(url, *grants):
-    """The address of the same database for somebody who may do less."""
+    """The address of the same database for a role with few rights."""
     name = f"role_{uuid.uuid4().hex[:8]}"
     with psycopg.connect(url, autocommit=True) as admin:
         [(database,)] = admin.execute("select current_database()").fetchall()
@@ -68,7 +68,7 @@ def _uri(conninfo):
     return f"postgresql://{parts['user']}:{parts['password']}@{where}"
 
 
-# --- made by whoever is first ---------------------------------------------------------
+# --- made by the process that is first ------------------------------------------------
 
 
 def test_sixteen_processes_that_start_at_once_make_the_tables_once(place):
@@ -96,7 +96,7 @@ def test_blocks_of_the_format_before_are_looked_for(place):
         chat = store.thread("a")
         saved = [chat.append(messages=[f"{n} {'x' * 500}"]) for n in range(12)]
         store.compact()
-    # What format 3 brought is gone, and nobody knows where the blocks are.
+    # The schema is back at format 2, which does not tell where the blocks are.
     place.run("drop function hf.append; alter table hf.thread drop column packed_to")
     place.run("delete from hf.migration where format >= 3")
 

@@ -71,7 +71,7 @@ def crashed(tmp_path_factory):
 
 @pytest.fixture
 def path(crashed, tmp_path):
-    """The same after somebody has looked into them."""
+    """A copy of the crashed files after another program has opened them."""
     shutil.copytree(crashed, tmp_path, dirs_exist_ok=True)
     look(tmp_path / FILE_PLACE)
     assert not (tmp_path / f"{FILE_PLACE}-wal").exists()

@@ -199,7 +199,7 @@ class Effects(RuleBasedStateMachine):
 
     @rule(name=names)
     def decide(self, name: str) -> None:
-        """Somebody looks in the world and says what came of interrupted calls."""
+        """A person checks the payments and settles the interrupted calls."""
         if not self.has(name):
             return
         run, line = self.open(name), self.lines[name]

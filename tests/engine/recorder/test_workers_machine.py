@@ -362,7 +362,7 @@ class Workers(RuleBasedStateMachine):
             self.is_loaded(worker)
 
     def to_decide(self, worker: Worker, which: int) -> None:
-        """Somebody looks in the world and says what came of interrupted calls."""
+        """A person checks the payments and settles the interrupted calls."""
         for call in worker.run.interrupted():
             [payment] = [p for p in self.holds[call.id] if not p.is_known][-1:]
             if payment.happened:

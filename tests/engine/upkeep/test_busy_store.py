@@ -64,7 +64,7 @@ def test_the_log_stays_small_while_all_of_a_file_is_read(work, tmp_path):
 
 
 class Interrupted:
-    """An inspection before whose every call somebody else does something."""
+    """An inspection that lets another writer act before each of its calls."""
 
     def __init__(self, inspection, act):
         self._inspection, self._act = inspection, act
