@@ -1,11 +1,10 @@
--- The statements that are written otherwise for Citus, which takes no subquery in a limit
--- and plans no part of a statement by what another part has found. `hf` stands for the
--- schema.
+-- The statements that differ for Citus, which allows no subquery in a limit and cannot
+-- plan a part of a statement by the result of another part. `hf` stands for the schema.
 
 -- name: narrowed_threads
 -- Of the four that begin with `by_` one is given. An owner, an agent or a prefix leaves
--- threads that each shard sorts; a kind may leave most of them, so they are walked through
--- from the newest on, as in `threads`.
+-- threads that each shard sorts; a kind may leave most of them, so they are walked
+-- through from the newest on, as in `threads`.
 with narrow as (
     select family, number from hf.thread where owner = :by_owner
     union all
@@ -35,7 +34,7 @@ join hf.thread_full t on t.thread_family = chosen.family and t.number = chosen.n
 order by t.changed desc
 
 -- name: described_threads
--- One pass over all; every shard gives its newest.
+-- One pass over all threads; every shard gives its newest.
 select {t.thread_full}
 from (
     select family, number from hf.thread

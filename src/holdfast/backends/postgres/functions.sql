@@ -340,11 +340,11 @@ end $$;
 
 -- Journal entries of a thread, in one call. Gives its family and number and, for each
 -- entry, its sequence number, or null if there was one under its key and it is not
--- replaced; nothing if there is no such thread, or if a head is expected that it has not.
--- If they are `family_wide`, one in any living thread of the family counts; the locks let
--- others that ask the same wait until this transaction ends. What is `forgotten` goes
--- last; with `logs` a move is logged for it. An entry is copied out of the arrays first:
--- Citus copies every value that a statement refers to.
+-- replaced; nothing if there is no such thread, or if its head is not the expected one.
+-- If `family_wide`, an entry in any living thread of the family counts, and transactions
+-- that ask the same wait until this one ends. The `forgotten` entries are removed last;
+-- with `logs` a move is logged for it. An entry is copied out of the arrays first: Citus
+-- copies every value that a statement refers to.
 create function hf.record(
     how bigint, of_name text, at bigint, expects boolean, expected bigint,
     family_wide boolean, replaces boolean, checkpoints text[], keys text[],
@@ -438,11 +438,11 @@ begin
         and t.number = (select min(o.number) from hf.thread o where o.family = of_family);
 end $$;
 
--- Removes the rows of threads that were deleted before a time. All families are asked
--- which these are; each row is then locked and removed by its family, because one
--- statement cannot lock rows of several shards. What another transaction holds is left to
--- a later prune: that transaction may hold more, and wait for this one. Gives the last of
--- the deletions, by its number.
+-- Removes the rows of threads that were deleted before a time. All families are asked for
+-- such rows; each row is then locked and removed by its family, because one statement
+-- cannot lock rows of several shards. Rows that another transaction has locked are left
+-- to a later prune: waiting for that transaction could deadlock. Gives the number of the
+-- last deletion.
 create function hf.forget_tombstones(before bigint) returns bigint
 language plpgsql as $$
 declare
@@ -468,7 +468,7 @@ begin
     return last_change;
 end $$;
 
--- Removes the moves of threads whose rows are gone, likewise.
+-- Removes the moves of threads whose rows are gone, in the same way.
 create function hf.forget_moves() returns void
 language plpgsql as $$
 declare
@@ -488,16 +488,16 @@ begin
 end $$;
 
 -- The reads that begin with a name. Each asks the directory which family the name leads
--- to, and gives this family to every table that it reads then. A join with the directory
--- would do the same on one server. Where the tables are distributed it is refused, or
--- asks every shard: tables join on one shard only with tables that are distributed by the
--- same column, and only a family that is known when a statement is planned chooses the
--- shard. In a function, both statements are one round trip. All are stable: their
--- statements see the same moment. Where the tables are distributed they do not; what has
--- to fit together is therefore read by one statement.
+-- to, and then reads the other tables with this family. On one server a join with the
+-- directory would do the same. Citus refuses it or asks every shard: it joins tables on
+-- one shard only if they are distributed by the same column, and chooses the shard by a
+-- family that is known when the statement is planned. In a function, both statements are
+-- one round trip. All functions are stable, so their statements see the same moment. On
+-- distributed tables they do not, so records that belong together are read by one
+-- statement.
 
--- A thread, or the newest of the deleted ones if none of that name lives, or what is left
--- of an erased one.
+-- The living thread of a name, or the newest deleted one, or the tombstone of an erased
+-- one.
 create function hf.thread_by_name(of_name text) returns setof hf.thread_full
 language plpgsql stable rows 1 as $$
 declare
@@ -587,9 +587,9 @@ begin
 end $$;
 
 -- The line of a checkpoint, or of the head of a thread, from the newest. The family
--- stands in every step: a recursion may not leave its shard, and what it found in the
--- step before is no constant. `offset 0` makes every step a look-up by key: without it, a
--- planner that takes families for small reads the whole family at every step.
+-- is a condition of every step, because a recursion may not leave its shard, and a value
+-- from the step before is no constant. `offset 0` makes every step a look-up by key:
+-- without it, a planner that takes families for small reads the whole family each time.
 create function hf.ancestors(
     of_family bigint, of_seq bigint, of_name text, deepest bigint, skipped bigint,
     down_to_step bigint, from_step bigint
@@ -658,8 +658,8 @@ begin
     return result;
 end $$;
 
--- The log of a thread. The newest of both kinds: each has to be looked at only as far as
--- the page goes.
+-- The log of a thread. It takes the newest rows of both kinds, so that neither is read
+-- further than the page goes.
 create function hf.moves(of_name text, before bigint, most bigint)
 returns table (seq bigint, kind text, source text, target text, moved_at bigint)
 language plpgsql stable as $$
@@ -690,9 +690,9 @@ begin
     limit most;
 end $$;
 
--- The journal of a thread: all of it, what is on a checkpoint, and of this what has a key
--- or keys in a range. A statement for each: one plan for all would read the whole
--- journal.
+-- The journal of a thread: all entries, those on a checkpoint, and of these the ones with
+-- a key or with keys in a range. Each has a statement of its own: one plan for all would
+-- read the whole journal.
 create function hf.entries(
     of_name text, of_checkpoint text, of_key text, from_key text, to_key text
 ) returns setof hf.journal
@@ -775,9 +775,9 @@ begin
     return result;
 end $$;
 
--- Distributes the tables over the servers of Citus: what belongs to a family by its
--- number, the directory by names, and the small tables as a whole to each. For a store
--- without partitions that is not in use meanwhile.
+-- Distributes the tables over the servers of Citus: the tables of families by family, the
+-- directory by name; every server gets a copy of the small tables. The store must have no
+-- partitions and must not be in use meanwhile.
 create function hf.distribute() returns void
 language plpgsql as $$
 begin
@@ -822,10 +822,10 @@ begin
 end $$;
 
 -- Removes checkpoints of a family, with what is recorded on them and with the segments in
--- the runs from `firsts` to `lasts`, in one call; segments that others take the place of
--- are in a run that is `whole`. Leaves a move in every thread that loses some. Gives the
--- number of the last one, and how many checkpoints, segments and bytes went; nothing if a
--- block is only in part in a run, or a segment of a whole one is missing.
+-- the runs from `firsts` to `lasts`, in one call; a run is `whole` if other segments
+-- replace those in it. Logs a move in every thread that loses checkpoints. Gives the
+-- number of the last move, and the counts of checkpoints, segments and bytes; nothing if
+-- a run has only a part of a block, or if a segment of a whole run is missing.
 create function hf.thin(
     how bigint, of_family bigint, at bigint, ids text[], doomed bigint[],
     firsts bigint[], lasts bigint[], whole smallint[], numbers bigint[],
@@ -889,8 +889,8 @@ begin
 end $$;
 
 -- Leaves a tombstone of a thread that has not changed, and removes its family with its
--- last one, in one call. Gives the number of the move that says so, and how many
--- checkpoints, segments and bytes went; nothing if the thread has changed.
+-- last one, in one call. Gives the number of the move that logs it, and the counts of
+-- checkpoints, segments and bytes; nothing if the thread has changed.
 create function hf.bury_thread(
     how bigint, of_family bigint, of_number bigint, of_name text, known bigint,
     at bigint
@@ -921,8 +921,8 @@ begin
     return logged || hf.drop_family(of_family);
 end $$;
 
--- Leaves no more of a deleted thread than a digest of its name; `known` is the number of
--- its deletion. Gives whether it is so.
+-- Replaces the name of a deleted thread by a digest; `known` is the number of its
+-- deletion. Gives true if the row was found and changed.
 create function hf.erase_name(
     of_family bigint, of_number bigint, of_name text, known bigint
 ) returns boolean

@@ -235,7 +235,7 @@ select hf.has_checkpoint(t.thread_family, :id), {t.thread_full}
 from hf.thread_by_name(:name) t
 
 -- name: happened
--- Whether a transaction of which this was a part has been committed.
+-- True if the transaction that wrote this row has been committed.
 select exists (
     select 1 from hf.checkpoint
     where family = :family and seq = :seq and saved_at = :at

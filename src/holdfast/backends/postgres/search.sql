@@ -1,36 +1,36 @@
--- The index for searching, made by the first search. It can be dropped at any
--- time and made again from the states, and no save touches it. `hf` stands for the schema.
+-- The index for searching, made by the first search. It can be dropped at any time and
+-- made again from the states, and no save touches it. `hf` stands for the schema.
 --
 -- Neighbouring texts of a thread, prepared by the operations, are one row of
 -- `search_stretch`, with a pg_trgm index over them; `search_thread` says at which
--- `changed` a thread was indexed. A thread of another `changed` or `form` is not indexed
--- as it is; a search reads its state instead. Both belong to a family as all else does,
--- and are written with the family's number; a thread that is gone is still found by its
--- own. The one row of `search_state` says up to which change all threads are indexed as
--- they are; a transaction that writes to the index locks it.
+-- `changed` a thread was indexed. The index of a thread with another `changed` or `form`
+-- is out of date, and a search reads the state of the thread instead. The rows of both
+-- tables carry the family's number like all others; those of a deleted thread are found
+-- by its own number. The one row of `search_state` holds the change up to which the index
+-- of all threads is up to date; a transaction that writes to the index locks this row.
 
 -- name: exists
 select to_regclass('hf.search_stretch') is not null
 
 -- name: readable
--- Whether there are the tables, and the role may read them.
+-- True if the tables exist and the role may read them.
 select coalesce(bool_and(has_table_privilege(c.oid, 'select')), false)
 from pg_class c
 where c.oid in (to_regclass('hf.search_state'), to_regclass('hf.search_thread'),
     to_regclass('hf.search_stretch'))
 
 -- name: made
--- Whether there are the tables, and the index over the texts.
+-- True if the tables exist; true if the index over the texts exists.
 select to_regclass('hf.search_stretch') is not null,
     to_regclass('hf.search_stretch_text') is not null
 
 -- name: lock
--- One at a time makes the tables, and the extension, which is for the whole database.
+-- Only one transaction at a time makes the tables and the extension of the database.
 select pg_advisory_xact_lock(hashtext('holdfast search'))
 
 -- name: create_extension
--- Only if there is none: Citus asks for the right to make it even where it exists. Not
--- where the path leads, which is PostgreSQL's own schema.
+-- Run only if the extension is missing: Citus demands the right to make it even where it
+-- exists. It goes into a named schema, because the path leads to PostgreSQL's own.
 do $$ begin
     execute 'create extension if not exists pg_trgm schema '
         || coalesce(to_regnamespace('public')::text, 'hf');
