@@ -203,11 +203,16 @@ class RemovalParts:
     ) -> FamilyPlan:
         """The plan of a part, of the records with the numbers that it named.
 
-        `Conflict` (code ``plan_stale``) if one of them is missing.
+        `Conflict` (code ``plan_stale``) if one of them is missing, or got a label or
+        tag since the family was read: it may have to stay.
         """
         tree, found = self._tree, {checkpoint.seq: checkpoint for checkpoint in linked}
         if len(going) < len(self._parts[part]):
             raise overtaken()
+        for c in going:
+            marks = LABELLED * (c.label is not None) | TAGGED * bool(c.tags)
+            if marks != tree.marks[tree.place_of(c.seq)]:
+                raise overtaken()
         parents = {checkpoint.id: checkpoint for checkpoint in going}
         relinks: list[Relink] = []
         for place in self._children[part]:

@@ -111,6 +111,27 @@ def test_others_may_fork_save_and_remove_between_two_parts(memory, monkeypatch):
     assert memory.verify().problems == ()
 
 
+@pytest.mark.parametrize(
+    "mark",
+    [
+        lambda chat: chat.label("precious", ref="@15"),
+        lambda chat: chat.tag("precious", ref="@15"),
+    ],
+    ids=["label", "tag"],
+)
+def test_what_is_marked_between_two_parts_stays(mark, memory, monkeypatch):
+    _sizes(monkeypatch, large=1, part=3, page=4)
+    chat = memory.thread("chat")
+    for n in range(20):
+        chat.append(log=[n])
+    layer = Outpaced(backend_of(memory), {2: lambda: mark(chat)})
+
+    Store(replace(memory.runner.context, backend=layer)).prune(Retention(last=2))
+
+    assert [c.step for c in chat.history(limit=None)] == [20, 19, 15]
+    assert memory.verify().problems == ()
+
+
 def test_memory_does_not_grow_with_the_checkpoints(memory, monkeypatch):
     _sizes(monkeypatch, large=100, part=100, page=50)
     peaks = []
