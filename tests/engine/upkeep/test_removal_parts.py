@@ -196,6 +196,25 @@ def test_others_may_change_the_family_between_two_parts(
         assert found[:2] == _left(store)[:2]
 
 
+def test_what_is_saved_once_a_rewind_has_moved_the_head_stays(memory, monkeypatch):
+    _sizes(monkeypatch, large=1)
+    chat = memory.thread("chat")
+    for n in range(20):
+        chat.append(log=[n])
+
+    def save_and_overtake():
+        chat.append(log=["new"])
+        chat.tag("seen", ref="@20")
+
+    layer = Outpaced(backend_of(memory), 3, save_and_overtake)
+    _over(memory, layer).thread("chat").rewind("@4", hard=True)
+
+    assert layer.at < 0
+    assert chat.load()["log"] == [0, 1, 2, 3, "new"]
+    assert memory.stats().checkpoints == 5
+    assert memory.verify().problems == ()
+
+
 def test_a_fork_of_what_is_being_erased_stops_the_erasure(grown, monkeypatch):
     _sizes(monkeypatch, large=1)
     with grown() as store:

@@ -273,25 +273,28 @@ async def rewind_hard(
 ) -> Checkpoint:
     """Move the head back and delete what was saved in the thread after it."""
     target = await resolve(context, thread, reference)
-    is_turned = False
+    # Once the head has moved, the number of the last checkpoint that goes: others may
+    # save on the target before the last part is removed.
+    last: int | None = None
 
     async def attempt() -> Checkpoint:
-        nonlocal is_turned
+        nonlocal last
         record = await context.get_thread(thread)
         family, threads = await read_family(context, record.family)
         tree = family.tree
-        others = await family.roots([t for t in living(threads) if t.id != thread])
+        others = [t for t in living(threads) if t.id != thread or last is not None]
+        roots = await family.roots(others)
         foreign = (
             n for n, number in enumerate(tree.threads) if number != record.number
         )
-        needed = tree.ancestry(chain(others, foreign, tree.places_of([target.seq])))
-        later = (seq > target.seq for seq in tree.seqs)
+        needed = tree.ancestry(chain(roots, foreign, tree.places_of([target.seq])))
+        end = tree.seqs[-1] if last is None else last
+        later = (target.seq < seq <= end for seq in tree.seqs)
         gone = bytearray(map(gt, later, needed))
-        stands = is_turned and record.head is not None and record.head.id == target.id
-        first = () if stands else (_turned(context, record, target),)
+        first = (_turned(context, record, target),) if last is None else ()
         async for plan in family.plans(family.divided(gone) or [[]]):
             await _remove(context, plan, *first)
-            is_turned, first = True, ()
+            last, first = end, ()
         return target
 
     return await until_current(attempt)
