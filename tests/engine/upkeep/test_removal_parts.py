@@ -215,6 +215,24 @@ def test_what_is_saved_once_a_rewind_has_moved_the_head_stays(memory, monkeypatc
     assert memory.verify().problems == ()
 
 
+def test_an_erasure_removes_what_a_killed_deletion_left(memory, monkeypatch):
+    _sizes(monkeypatch, large=1)
+    chat = memory.thread("chat", owner="ann")
+    chat.append(log=[0])
+    fork = chat.fork("fork")
+    fork.describe(owner="bob")
+    for n in range(20):
+        fork.append(log=[n])
+    with pytest.raises(Killed):
+        _over(memory, Prunes(backend_of(memory), 3)).delete("fork")
+    assert memory.stats().checkpoints > 1
+
+    memory.erase(owner="bob")
+
+    assert memory.stats().checkpoints == 1
+    assert [t.id for t in memory.threads()] == ["chat"]
+
+
 def test_a_fork_of_what_is_being_erased_stops_the_erasure(grown, monkeypatch):
     _sizes(monkeypatch, large=1)
     with grown() as store:

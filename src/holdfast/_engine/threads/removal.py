@@ -155,7 +155,7 @@ async def drop(
     )
     dropped = await carry_out(context, whole)
     for number in large:
-        await until_current(partial(_sweep, context, number))
+        await until_current(partial(sweep, context, number))
     return dropped.threads
 
 
@@ -168,8 +168,8 @@ async def _staying(
     return [thread for thread in living(page) if thread.id not in names]
 
 
-async def _sweep(context: Context, number: int) -> None:
-    """Remove what deleted threads have left in a large family."""
+async def sweep(context: Context, number: int) -> None:
+    """Remove what deleted threads have left in a family."""
     family, threads = await read_family(context, number)
     parts = family.divided(await family.unneeded(living(threads)))
     async for plan in family.plans(parts):
@@ -181,7 +181,7 @@ async def _sweep_again(context: Context, tombstone: ThreadRecord) -> None:
     family, number = tombstone.family, tombstone.number
     own = Outlines(family=family, thread=number, limit=1)
     if await context.backend.scan(own):
-        await _sweep(context, family)
+        await sweep(context, family)
 
 
 async def delete_matching(

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._engine.search import index
-from holdfast._engine.threads.removal import until_current
+from holdfast._engine.threads.removal import sweep, until_current
 from holdfast._engine.upkeep.erase_plans import ErasurePlans
 from holdfast._engine.upkeep.erasure import (
     INTENT,
@@ -24,6 +24,7 @@ from holdfast._engine.upkeep.erasure import (
     new_receipt,
     signed,
 )
+from holdfast._engine.upkeep.prune_plans import LEFT, surplus
 from holdfast._port import Entries, Prune, Threads
 from holdfast._values.arguments import check_progress, checked_flags
 from holdfast._values.records import Progress, ThreadRecord
@@ -132,6 +133,7 @@ class _ErasureRun:
             return False
         await self._begin()
         await self._remove()
+        await self._finish_deletions()
         await until_current(self._remove_names)
         is_shredded = await self._destroy_key()
         self._context.cache.clear()
@@ -189,6 +191,15 @@ class _ErasureRun:
             return len(await self._context.backend.scan(Entries(thread=thread.id)))
         except Corrupt:
             return 0  # entries that cannot be read are erased, too
+
+    async def _finish_deletions(self) -> None:
+        """Remove what interrupted deletions left: it may have been the subject's.
+
+        A tombstone has lost its owner and agent; one that was named is erased already.
+        """
+        if self._request.thread is None:
+            for family in await surplus(self._context, LEFT):
+                await until_current(partial(sweep, self._context, family))
 
     async def _remove_names(self) -> None:
         """Remove the names of all deleted threads: some may have been the subject's."""

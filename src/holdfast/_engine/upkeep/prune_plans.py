@@ -42,6 +42,8 @@ LOOKED_AT, READ = 100_000, 10_000
 # One transaction is about no more families, and they have no more checkpoints than
 # CHECKPOINTS: others can write in between, and memory stays small.
 FAMILIES = 32
+# Finds the families with checkpoints of deleted threads.
+LEFT = Surplus(limit=LOOKED_AT, more_than=sys.maxsize)
 
 
 class PruneRange(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,9 +99,14 @@ class PrunePlans:
         if is_limited or policy.drops_threads or policy.effects is not None:
             await self._find_threads()
         if policy.thins_threads and not is_limited:
-            self.families |= await self._surplus(policy.last or 0)
+            oldest = policy.oldest_kept(self.now)
+            before = None if oldest is None else max(oldest, 0)
+            query = Surplus(
+                limit=LOOKED_AT, more_than=policy.last or 0, saved_before=before
+            )
+            self.families |= await surplus(self.context, query)
         elif self._has_tombstones and not is_limited:
-            self._left = await self._surplus(sys.maxsize)
+            self._left = await surplus(self.context, LEFT)
             self.families |= self._left
         unknown = [family for family, count in self.families.items() if not count]
         for first in range(0, len(unknown), READ):
@@ -141,22 +148,6 @@ class PrunePlans:
 
     def _chosen_of(self, threads: Iterable[ThreadRecord]) -> Iterator[ThreadRecord]:
         return (t for t in threads if t.deleted_at is None and self.only.has(t))
-
-    async def _surplus(self, more_than: int) -> dict[int, int]:
-        """The families in which checkpoints may go, and how many these have."""
-        oldest = self.policy.oldest_kept(self.now)
-        query = Surplus(
-            limit=LOOKED_AT,
-            more_than=more_than,
-            saved_before=None if oldest is None else max(oldest, 0),
-        )
-        families: dict[int, int] = {}
-        after: int | None = 0
-        while after is not None:
-            page = await self.context.backend.scan(replace(query, after=after))
-            families |= {found.family: found.checkpoints for found in page}
-            after = page.cursor
-        return families
 
     def batches(self) -> Iterator[list[int]]:
         """The families of one transaction each."""
@@ -272,6 +263,17 @@ class PrunePlans:
                 writes = await expired(self.context, family, before)
                 found += (write for write in writes if write.thread in names)
         return tuple(found)
+
+
+async def surplus(context: Context, query: Surplus) -> dict[int, int]:
+    """The families that a query finds, and the numbers of their checkpoints."""
+    families: dict[int, int] = {}
+    after: int | None = 0
+    while after is not None:
+        page = await context.backend.scan(replace(query, after=after))
+        families |= {found.family: found.checkpoints for found in page}
+        after = page.cursor
+    return families
 
 
 class FamilyChoice:
