@@ -101,10 +101,9 @@ class PrunePlans:
         if policy.thins_threads and not is_limited:
             oldest = policy.oldest_kept(self.now)
             before = None if oldest is None else max(oldest, 0)
-            query = Surplus(
-                limit=LOOKED_AT, more_than=policy.last or 0, saved_before=before
-            )
-            self.families |= await surplus(self.context, query)
+            last = policy.last or 0
+            more = Surplus(limit=LOOKED_AT, more_than=last, saved_before=before)
+            self.families |= await surplus(self.context, more)
         elif self._has_tombstones and not is_limited:
             self._left = await surplus(self.context, LEFT)
             self.families |= self._left
