@@ -45,6 +45,7 @@ OUR_OWN = {"backend", "context", "runner"}
 PLAIN = (bool, int, float, str, bytes, tuple, frozenset, type(None))
 PREFIX = re.compile(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])")
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Field: TypeAlias = ast.Assign | ast.AnnAssign
 Definition: TypeAlias = Function | ast.ClassDef
 
 
@@ -276,8 +277,10 @@ def _written(node: Definition, defined: dict[str, Definition]) -> list[str]:
     bases, found = _written_members(node, defined)
     lines = sorted(
         _written_function(member)
+        if isinstance(member, Function)
+        else _bare(ast.unparse(member))
         for name, member in found.items()
-        if name == "__init__" or name[0] != "_"
+        if name[0] != "_" or name[:2] == "__"
     )
     title = f"class {node.name}({', '.join(bases)}) {_digest_in(node)}"
     return [title, *(f"    {line}" for line in lines)]
@@ -285,10 +288,10 @@ def _written(node: Definition, defined: dict[str, Definition]) -> list[str]:
 
 def _written_members(
     node: ast.ClassDef, defined: dict[str, Definition]
-) -> tuple[list[str], dict[str, Function]]:
-    """The foreign bases of a class, and its methods with those of bases of ours."""
+) -> tuple[list[str], dict[str, Function | Field]]:
+    """The foreign bases of a class, its methods and fields, also of bases of ours."""
     bases: list[str] = []
-    found: dict[str, Function] = {}
+    found: dict[str, Function | Field] = {}
     for base in map(ast.unparse, node.bases):
         ours = defined.get(base)
         if isinstance(ours, ast.ClassDef):
@@ -300,6 +303,10 @@ def _written_members(
     for member in node.body:
         if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
             found[member.name] = member
+        elif isinstance(member, ast.AnnAssign):
+            found[ast.unparse(member.target)] = member
+        elif isinstance(member, ast.Assign):
+            found |= {ast.unparse(target): member for target in member.targets}
     return bases, found
 
 
