@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, TypeAlias, get_origin
+from typing import Any, TypeAlias, get_origin, get_overloads
 
 import msgspec
 from typing_extensions import is_protocol
@@ -173,7 +173,8 @@ def _member(name: str, member: Any) -> str:
 
 def _function(kind: str, name: str, function: Any) -> str:
     awaited = "async " if inspect.iscoroutinefunction(function) else ""
-    line = _bare(signature_of(name, function, math.inf))
+    ways = [signature_of(name, way, math.inf) for way in get_overloads(function)]
+    line = _bare(" or ".join([signature_of(name, function, math.inf), *ways]))
     return f"{kind}{awaited}{line} {_digest(function)}"
 
 
