@@ -60,7 +60,7 @@ class SmallFamily:
         return {id_: self._seqs[id_] for id_ in ids if id_ in self._seqs}
 
     async def has_lost(self, parts: RemovalParts, done: int) -> bool:
-        """Never: all parts are of one moment, and the backend compares them."""
+        """False: all parts are of one moment. The backend compares what goes."""
         del parts, done
         return False
 
