@@ -16,6 +16,7 @@ import msgspec
 from holdfast._messages.call_keys import count_answers, key_after, position_of
 from holdfast._messages.loose import fields_of
 from holdfast._messages.transcript import answers_of, calls_of
+from holdfast._values.typed import prepare
 
 # The values of a conversation's state that hold a summary and a paused run.
 SUMMARY: Final = "summarized_calls"
@@ -142,3 +143,6 @@ def summary_after(
 
 def _have_calls(items: Iterable[object]) -> bool:
     return any(calls_of(item) or answers_of(item) for item in items)
+
+
+prepare(Summary)

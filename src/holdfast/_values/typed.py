@@ -24,6 +24,16 @@ _Value: TypeAlias = Any
 LONGEST = 40
 
 
+def prepare(*types: object) -> None:
+    """Have msgspec read the annotations of types now, while their module is imported.
+
+    It reads them when a type is first used, and the process crashes if two threads are
+    the first ones at the same moment.
+    """
+    for each in types:
+        msgspec.msgpack.Decoder(each)
+
+
 def is_typed(kind: type) -> bool:
     """True if the instances of a class are stored as a mapping of their fields."""
     return (

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast._port import Adoption
 from holdfast._port.removal import merged, plan_removal
 from holdfast._values.records import Checkpoint, Run
+from holdfast._values.typed import prepare
 from holdfast.archive._frames import framed
 from holdfast.archive._records import Digest, Sizes, encoded, forms_of
 from holdfast.errors import Corrupt
@@ -175,3 +176,6 @@ def _relinked(
             relink.child, parent=parent, link=relink.link
         )
     return staying
+
+
+prepare(Heading)

@@ -25,6 +25,7 @@ from holdfast._values.records import (
 )
 from holdfast._values.reference import checked_id
 from holdfast._values.runs import BEFORE_FILES
+from holdfast._values.typed import prepare
 
 Number = Annotated[int, Meta(ge=1, le=1 << 62)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
@@ -108,6 +109,7 @@ FORMS: Mapping[str, type[_Form]] = {
     "entry": EntryForm,
     "move": MoveForm,
 }
+prepare(Sizes, *FORMS.values())
 
 
 def encoded(form: msgspec.Struct) -> bytes:

@@ -14,6 +14,7 @@ from typing import IO, BinaryIO, NamedTuple, TypeAlias
 import msgspec
 
 from holdfast._port import Adoption
+from holdfast._values.typed import prepare
 from holdfast.archive._contents import (
     Contents,
     FamilyLine,
@@ -135,3 +136,6 @@ class _Ranks:
     def rank(self, number: int) -> int:
         """The rank of one of the numbers."""
         return bisect_left(self._sorted, number) + 1
+
+
+prepare(Adoption)

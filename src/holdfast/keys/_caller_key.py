@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.keywrap import (
 from msgspec.structs import replace
 
 from holdfast._values.caller_key import KEY_SIZE, CallerKey, KeyWrapper, OwnerSecrets
+from holdfast._values.typed import prepare
 from holdfast.errors import Conflict, Corrupt, FormatMismatch, Unsupported
 from holdfast.keys._ciphers import derive
 from holdfast.keys._secret_file import write_new
@@ -219,3 +220,6 @@ def write_key_file(path: str | os.PathLike[str]) -> None:
 def _check(secret: bytes, form: int) -> bytes:
     purpose = "check" if form == WITHOUT_PROOFS else f"check of form {form}"
     return derive(secret, purpose, size=16)
+
+
+prepare(KeyHeader)

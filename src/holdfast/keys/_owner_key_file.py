@@ -13,6 +13,7 @@ import msgspec
 from cryptography.hazmat.primitives.keywrap import aes_key_unwrap, aes_key_wrap
 
 from holdfast._values.caller_key import KEY_SIZE
+from holdfast._values.typed import prepare
 from holdfast.errors import Conflict, HoldfastError, Unsupported
 from holdfast.keys._secret_file import clear, replace_text, write_new
 
@@ -171,3 +172,6 @@ class OwnerKeyFile:
         )
         code = "disk_full" if error.errno in _FULL else "io_error"
         return HoldfastError(text, code=code)
+
+
+prepare(_Content)

@@ -9,6 +9,7 @@ import msgspec
 
 from holdfast._engine.context import Context
 from holdfast._values.records import ThreadRecord
+from holdfast._values.typed import prepare
 from holdfast.tools._schemas import Schema, schema_of
 
 Result: TypeAlias = dict[str, Any]
@@ -90,6 +91,7 @@ def tool(
 
     def made(run: Callable[..., Coroutine[Any, Any, Result]]) -> Tool:
         arguments = get_type_hints(run)["given"]
+        prepare(arguments)
         return Tool(run=run, arguments=arguments, description=description, **marks)
 
     return made

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from holdfast._engine.context import Context
+from holdfast._values.typed import prepare
 from holdfast.views import (
     cards,
     charts,
@@ -89,3 +90,6 @@ def _is_list(kind: object) -> bool:
 def answer(name: str, document: Document) -> Document:
     """A document with the name and version of its schema."""
     return {"schema": SCHEMA.format(name), "next": None, **document}
+
+
+prepare(*(reading.query for reading in READINGS.values()))

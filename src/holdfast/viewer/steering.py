@@ -19,6 +19,7 @@ from holdfast._engine.threads import moves
 from holdfast._values import codec
 from holdfast._values.records import UNSET as ANY
 from holdfast._values.records import Checkpoint, Unset
+from holdfast._values.typed import prepare
 from holdfast.errors import Corrupt, Unstorable
 from holdfast.views.commands import command, in_thread
 from holdfast.views.edits import edited
@@ -200,6 +201,7 @@ STEERINGS: Mapping[str, Steering] = {
     "rewind": Steering(RewindBody, rewind),
     "resolve": Steering(ResolveBody, resolve),
 }
+prepare(*(steering.body for steering in STEERINGS.values()))
 
 
 def body_of(steering: Steering, data: bytes) -> Body:

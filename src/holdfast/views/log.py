@@ -15,6 +15,7 @@ from holdfast._engine.threads.lineage import HistoryQuery
 from holdfast._port import CheckpointKey, FamilySizes, Saves
 from holdfast._values.records import Checkpoint, Page, ThreadRecord
 from holdfast._values.reference import Named, parse
+from holdfast._values.typed import prepare
 from holdfast.errors import Unstorable
 from holdfast.views.lanes import Lanes, mark_of
 from holdfast.views.lineage import newest_by
@@ -238,3 +239,6 @@ async def _rows(
         )
     before = page[-1].seq if page else place.before
     return rows, LogPlace(before, line, tuple(lanes.awaited))
+
+
+prepare(LogPlace)

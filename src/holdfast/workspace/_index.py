@@ -14,6 +14,7 @@ import msgspec
 import xxhash
 
 from holdfast._values.files import FileEntry, Omitted, Tree, wrong_path
+from holdfast._values.typed import prepare
 
 T = TypeVar("T")
 
@@ -123,3 +124,6 @@ def _is_utf8(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+prepare(Index)

@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from holdfast._values.files import OWN_FOLDER, FileEntry, wrong_path
+from holdfast._values.typed import prepare
 from holdfast.errors import Conflict, Corrupt
 from holdfast.workspace import _descriptors, _seal
 from holdfast.workspace._disk import Disk
@@ -82,6 +83,9 @@ class Intent(msgspec.Struct, frozen=True):
     made: tuple[bytes, ...]
     removed: tuple[tuple[bytes, Annotated[int, Meta(ge=0, le=0o777)]], ...]
     state: StateMove | None = None
+
+
+prepare(Intent)
 
 
 def encode(own: int, intent: Intent) -> bytes:

@@ -11,6 +11,7 @@ import msgspec
 
 from holdfast._values.files import OWN_FOLDER, FileEntry, Tree, parents
 from holdfast._values.os_errors import writing
+from holdfast._values.typed import prepare
 from holdfast.errors import Conflict, Unsupported
 from holdfast.workspace import _intent, _seal
 from holdfast.workspace._apply import Application, folders_made
@@ -34,6 +35,9 @@ class UndoRecord(msgspec.Struct, frozen=True):
     thread: str
     recovery: str
     state: bool
+
+
+prepare(UndoRecord)
 
 
 class Session:

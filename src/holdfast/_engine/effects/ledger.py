@@ -27,6 +27,7 @@ from holdfast._values import codec
 from holdfast._values.arguments import checked_flag
 from holdfast._values.records import EPOCH, Entry
 from holdfast._values.reference import HEAD
+from holdfast._values.typed import prepare
 from holdfast.effects import Effect, Place, Status
 
 COMPLETED: Final = "completed"
@@ -403,3 +404,6 @@ async def _read(context: Context, row: _Indexed) -> Effect | None:
     effect = _effect(row.place, parts) if "call:begin" in parts else None
     has_happened = effect and effect.status != FAILED and not effect.undone
     return effect if has_happened else None
+
+
+prepare(_Index, *_FORMS.values())

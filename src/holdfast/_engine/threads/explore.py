@@ -27,6 +27,7 @@ from holdfast._engine.threads.removal import delete_threads
 from holdfast._port import NEW_THREAD, CheckpointKey, Mark, Turn, Write
 from holdfast._values.records import UNSET, Checkpoint, Entry, ThreadRecord
 from holdfast._values.scope_name import refuse_scoped
+from holdfast._values.typed import prepare
 from holdfast.diff import diff, summary
 from holdfast.errors import Conflict, NotFound
 
@@ -307,3 +308,6 @@ async def shared_by(
         if shared is not None:
             shared = await common_ancestor(context, shared, checkpoint)
     return shared
+
+
+prepare(ExplorationPlan, BranchResult)

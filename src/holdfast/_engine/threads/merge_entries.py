@@ -20,6 +20,7 @@ from holdfast._engine.threads.lineage import is_ancestor
 from holdfast._port import CheckpointKey, FamilyEntries
 from holdfast._values import codec
 from holdfast._values.records import Checkpoint, Entry
+from holdfast._values.typed import prepare
 
 
 class MergeEntry(msgspec.Struct, frozen=True):
@@ -108,3 +109,6 @@ def successors_by_merge(merges: Iterable[MergeEntry]) -> Mapping[str, tuple[str,
         if merge.theirs is not None:
             later[merge.theirs] = (*later.get(merge.theirs, ()), *merge.by)
     return later
+
+
+prepare(_Form)

@@ -26,6 +26,7 @@ from holdfast._values.limits import LARGEST_ELEMENT, checked_size
 from holdfast._values.manifest import Value, decode_manifest
 from holdfast._values.records import UNSET, Checkpoint, Entry, ThreadRecord
 from holdfast._values.rope import Rope
+from holdfast._values.typed import prepare
 from holdfast.errors import Conflict
 
 _NO_HEAD: Final = "-"
@@ -260,3 +261,6 @@ async def forget(context: Context, thread: str, keys: tuple[str, ...]) -> None:
     """Remove entries of a thread itself."""
     write = Write(thread=thread, at=context.clock(), expect=UNSET, forget=keys)
     await context.backend.commit([write])
+
+
+prepare(_Form)

@@ -28,6 +28,7 @@ from holdfast._engine.upkeep.prune_plans import LEFT, surplus
 from holdfast._port import Entries, Prune, Threads
 from holdfast._values.arguments import check_progress, checked_flags
 from holdfast._values.records import Progress, ThreadRecord
+from holdfast._values.typed import prepare
 from holdfast.errors import Corrupt, HoldfastError
 
 # How many tombstones lose their names in one transaction.
@@ -250,3 +251,6 @@ async def _intent(context: Context) -> Intent:
 async def _last_change(context: Context) -> int:
     newest = await context.backend.scan(Threads(every=True, limit=1))
     return newest[0].changed if newest else 0
+
+
+prepare(Intent)

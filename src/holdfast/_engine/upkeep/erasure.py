@@ -13,6 +13,7 @@ from msgspec.structs import asdict, replace
 from holdfast._engine.context import Context
 from holdfast._values.caller_key import not_encrypted
 from holdfast._values.records import checked_stored_name
+from holdfast._values.typed import prepare
 from holdfast.errors import Corrupt, Unstorable
 
 # The setting with what is being erased. Opening a store looks for it.
@@ -165,3 +166,6 @@ def _kept(receipt: Erasure) -> dict[str, Any]:
 def _digest(salt: str, selector: str, subject: str) -> str:
     text = msgspec.json.encode([salt, selector, subject])
     return sha256(text).hexdigest()
+
+
+prepare(Erasure)

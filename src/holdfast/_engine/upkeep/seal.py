@@ -17,6 +17,7 @@ from holdfast._engine.context import Context
 from holdfast._engine.upkeep.family_records import FamilyReader
 from holdfast._port import Adoption
 from holdfast._values.records import Checkpoint, Entry, Move, ThreadRecord
+from holdfast._values.typed import prepare
 from holdfast.errors import Corrupt, Unstorable
 
 PREFIX = "holdfast-seal-2:"
@@ -200,3 +201,6 @@ def _key(context: Context) -> bytes:
     # Without keys a seal still tells if an older copy was put back, but every program
     # that can read the store can make another seal for it.
     return context.keys.seal_key if context.keys else b""
+
+
+prepare(SealedFamily)

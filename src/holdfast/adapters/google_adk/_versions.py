@@ -32,6 +32,10 @@ class Version(msgspec.Struct, frozen=True):
     time: float
 
 
+# Two threads that were the first to use it at the same moment would crash in msgspec.
+msgspec.json.Decoder(Version)
+
+
 class Content(msgspec.Struct, frozen=True):
     """The bytes or the text of a part, and the part without them."""
 
