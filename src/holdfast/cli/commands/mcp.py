@@ -18,14 +18,14 @@ from holdfast._api.open import Opening
 from holdfast.cli import _command
 from holdfast.cli._given_key import given_key
 from holdfast.cli._invocation import Invocation
-from holdfast.cli._listening import (
+from holdfast.cli._options import flag, option
+from holdfast.cli._server_address import (
     LOOPBACK,
     host_option,
     new_token,
     port_option,
     warn_if_exposed,
 )
-from holdfast.cli._options import flag, option
 from holdfast.cli._store_address import given_scope
 from holdfast.errors import NotFound, Unstorable
 from holdfast.tools._toolset import select
